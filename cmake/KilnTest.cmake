@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: Apache-2.0
+find_package(Catch2 REQUIRED)
+include(Catch)
+
+# kiln_add_tests(unit_cache SOURCES a.cpp b.cpp [LIBRARIES …] [LABELS gpu] [GPU])
+# One binary of Catch2 tests, each case a CTest test named `unit_cache: case`. GPU binaries exit with 77 where there is no device,
+# which CTest counts as skipped; KILN_REQUIRE_GPU=1 in the environment turns that into a failure.
+function(kiln_add_tests name)
+    cmake_parse_arguments(ARG "GPU" "TIMEOUT" "SOURCES;LIBRARIES;LABELS" ${ARGN})
+    add_executable(${name} ${ARG_SOURCES})
+    target_link_libraries(${name} PRIVATE kiln_internal kiln_test_support ${ARG_LIBRARIES})
+    if(ARG_GPU)
+        target_link_libraries(${name} PRIVATE kiln_gpu_test_main)
+    else()
+        target_link_libraries(${name} PRIVATE kiln_test_main)
+    endif()
+    if(NOT ARG_TIMEOUT)
+        set(ARG_TIMEOUT 120)
+    endif()
+    set(properties TIMEOUT ${ARG_TIMEOUT})
+    if(ARG_LABELS)
+        list(APPEND properties LABELS "${ARG_LABELS}")
+    endif()
+    if(ARG_GPU)
+        list(APPEND properties SKIP_RETURN_CODE 77)
+        # One CTest test for the whole binary: listing cases needs no device, but each case would say "skipped" on its own.
+        add_test(NAME ${name} COMMAND ${name})
+        set_tests_properties(${name} PROPERTIES ${properties})
+    else()
+        catch_discover_tests(${name} TEST_PREFIX "${name}: " EXTRA_ARGS -w NoTests PROPERTIES ${properties})
+    endif()
+endfunction()

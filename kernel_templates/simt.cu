@@ -1,0 +1,3 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "specialisation.cuh"
+#include "arguments.cuh"
