@@ -20,6 +20,7 @@ find_path(KILN_NVRTC_INCLUDE_DIR nvrtc.h REQUIRED
 add_library(kiln_dependencies INTERFACE)
 target_include_directories(kiln_dependencies SYSTEM INTERFACE ${KILN_XXHASH_INCLUDE_DIR} ${KILN_CUDA_INCLUDE_DIR}
                                                               ${KILN_NVRTC_INCLUDE_DIR})
-target_compile_definitions(kiln_dependencies INTERFACE XXH_INLINE_ALL)
-target_link_libraries(kiln_dependencies INTERFACE fmt::fmt-header-only spdlog::spdlog_header_only nlohmann_json::nlohmann_json
+# spdlog's own target would link libfmt.so beside the header-only fmt; its headers are all that is wanted.
+target_compile_definitions(kiln_dependencies INTERFACE XXH_INLINE_ALL SPDLOG_FMT_EXTERNAL)
+target_link_libraries(kiln_dependencies INTERFACE fmt::fmt-header-only nlohmann_json::nlohmann_json
                                                   tl::expected Threads::Threads ${CMAKE_DL_LIBS})

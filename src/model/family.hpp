@@ -36,15 +36,15 @@ struct Candidate {
 /// What a launch may use; asked of the driver once per model.
 struct DeviceLimits {
     int multiprocessors = 0;
-    int shared_bytes_per_block = 0;  ///< the opt-in limit
+    int shared_bytes_per_block = 0;     ///< the opt-in limit
     int blocks_per_multiprocessor = 0;  ///< of this kernel, as the driver's occupancy call says
 };
 
 /// Everything about a launch that depends on the run-time shape.
 struct LaunchGeometry {
-    std::int64_t grid = 0;  ///< blocks, all in x
-    int block = 0;          ///< threads
-    int shared_bytes = 0;   ///< dynamic
+    std::int64_t grid = 0;          ///< blocks, all in x
+    int block = 0;                  ///< threads
+    int shared_bytes = 0;           ///< dynamic
     std::size_t counter_bytes = 0;  ///< of the scratch: zero before the first launch, left at zero by each
     std::size_t partial_bytes = 0;  ///< of the scratch, after the counters: written before read
 };

@@ -8,11 +8,11 @@ namespace kiln {
 /// The one parameter of every kernel; `kernel_templates/arguments.cuh` declares the same struct on the device's side.
 /// 64-bit sizes come first, so that there is no padding to disagree about.
 struct ForwardArguments {
-    const float* x = nullptr;         ///< [batch, in_channels, height, width]
-    const void* weights = nullptr;    ///< as the family packed them
-    float* y = nullptr;               ///< [batch]
-    void* counters = nullptr;         ///< zero between launches
-    void* partials = nullptr;         ///< scratch, 16-byte aligned
+    const float* x = nullptr;       ///< [batch, in_channels, height, width]
+    const void* weights = nullptr;  ///< as the family packed them
+    float* y = nullptr;             ///< [batch]
+    void* counters = nullptr;       ///< zero between launches
+    void* partials = nullptr;       ///< scratch, 16-byte aligned
     std::int64_t batch = 0;
     std::int32_t height = 0;
     std::int32_t width = 0;
