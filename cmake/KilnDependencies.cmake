@@ -8,18 +8,25 @@ find_package(tl-expected REQUIRED)
 find_path(KILN_XXHASH_INCLUDE_DIR xxhash.h REQUIRED)
 
 # cuda.h and nvrtc.h alone are needed to build: the libraries are opened at run time. A toolkit has them, and so do NVIDIA's wheels
-# (tools/fetch-cuda-wheels puts those into build/cuda-wheels).
-file(GLOB KILN_WHEEL_INCLUDE_DIRS ${PROJECT_SOURCE_DIR}/build/cuda-wheels/nvidia/*/include)
-find_path(KILN_CUDA_INCLUDE_DIR cuda.h REQUIRED
-          HINTS ENV CUDA_PATH ENV CUDA_HOME PATHS /usr/local/cuda/include ${KILN_WHEEL_INCLUDE_DIRS} PATH_SUFFIXES include
-          DOC "The folder of cuda.h; without a toolkit, tools/fetch-cuda-wheels brings it")
-find_path(KILN_NVRTC_INCLUDE_DIR nvrtc.h REQUIRED
-          HINTS ENV CUDA_PATH ENV CUDA_HOME PATHS /usr/local/cuda/include ${KILN_WHEEL_INCLUDE_DIRS} PATH_SUFFIXES include
-          DOC "The folder of nvrtc.h")
+# (tools/fetch-cuda-wheels puts those into build/cuda-wheels). Debian 12's own toolkit is CUDA 11.8, which is too old.
+file(GLOB wheel_include_folders ${PROJECT_SOURCE_DIR}/build/cuda-wheels/nvidia/*/include)
+function(kiln_accept_cuda_12 result folder)
+    file(STRINGS "${folder}/cuda.h" version REGEX "^#define CUDA_VERSION +(1[2-9]|[2-9][0-9])")
+    if(NOT version OR NOT EXISTS ${folder}/nvrtc.h)
+        set(${result} FALSE PARENT_SCOPE)
+    endif()
+endfunction()
+find_path(KILN_CUDA_INCLUDE_DIR cuda.h
+          HINTS ENV CUDA_PATH ENV CUDA_HOME PATHS /usr/local/cuda/include ${wheel_include_folders} PATH_SUFFIXES include
+          VALIDATOR kiln_accept_cuda_12
+          DOC "The folder of cuda.h and nvrtc.h, CUDA 12.0 or later")
+if(NOT KILN_CUDA_INCLUDE_DIR)
+    message(FATAL_ERROR "There is no cuda.h with nvrtc.h of CUDA 12.0 or later: install a CUDA toolkit, or run "
+                        "tools/fetch-cuda-wheels, which takes the headers from NVIDIA's wheels")
+endif()
 
 add_library(kiln_dependencies INTERFACE)
-target_include_directories(kiln_dependencies SYSTEM INTERFACE ${KILN_XXHASH_INCLUDE_DIR} ${KILN_CUDA_INCLUDE_DIR}
-                                                              ${KILN_NVRTC_INCLUDE_DIR})
+target_include_directories(kiln_dependencies SYSTEM INTERFACE ${KILN_XXHASH_INCLUDE_DIR} ${KILN_CUDA_INCLUDE_DIR})
 # spdlog's own target would link libfmt.so beside the header-only fmt; its headers are all that is wanted.
 target_compile_definitions(kiln_dependencies INTERFACE XXH_INLINE_ALL SPDLOG_FMT_EXTERNAL)
 target_link_libraries(kiln_dependencies INTERFACE fmt::fmt-header-only nlohmann_json::nlohmann_json
