@@ -2,6 +2,7 @@
 #pragma once
 
 // Asynchronous copies from global to shared memory. Addresses are 32-bit addresses of shared memory.
+namespace kiln {
 
 /// The copy engine's one-dimensional copy: both ends aligned to 16 bytes, `bytes` a multiple of 16.
 /// Its bytes count towards the barrier's phase, which must expect them (PTX: cp.async.bulk; sm_90).
@@ -29,3 +30,5 @@ __device__ __forceinline__ void cp_async(unsigned destination, const void* sourc
 __device__ __forceinline__ void cp_async_mbarrier_arrive_noinc(unsigned barrier) {
     asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" ::"r"(barrier) : "memory");
 }
+
+}  // namespace kiln

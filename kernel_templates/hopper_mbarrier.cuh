@@ -3,6 +3,7 @@
 
 // Barriers in shared memory that count arrivals and arriving bytes (PTX: mbarrier), and the fences that go with them.
 // Addresses are 32-bit addresses of shared memory. Sm_90 and later.
+namespace kiln {
 
 __device__ __forceinline__ unsigned shared_address(const void* pointer) {
     return static_cast<unsigned>(__cvta_generic_to_shared(pointer));
@@ -47,3 +48,5 @@ __device__ __forceinline__ void mbarrier_wait_parity(unsigned barrier, unsigned 
     while (!mbarrier_try_wait_parity(barrier, parity)) {
     }
 }
+
+}  // namespace kiln

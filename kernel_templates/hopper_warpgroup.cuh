@@ -2,6 +2,7 @@
 #pragma once
 
 // What warps and warpgroups of a specialised block do together (PTX: setmaxnreg, barrier; sm_90a).
+namespace kiln {
 
 /// Gives registers back: by every warp of a warpgroup, which then runs with `registers` a thread.
 template <int registers>
@@ -24,3 +25,5 @@ __device__ __forceinline__ void barrier_sync(int barrier, int threads) {
 __device__ __forceinline__ void barrier_arrive(int barrier, int threads) {
     asm volatile("barrier.cta.arrive %0, %1;" ::"r"(barrier), "r"(threads) : "memory");
 }
+
+}  // namespace kiln

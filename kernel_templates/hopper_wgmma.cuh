@@ -10,6 +10,7 @@
 //      d[4j + 2], d[4j + 3]  row g + 8,  the same columns
 //   A  tf32, k = 8:          a0: row g, column t       a1: row g + 8, column t       a2, a3: the same rows, column t + 4
 //      bf16, k = 16:         a0: row g, columns 2t, 2t + 1 (low half first)   a1: row g + 8   a2, a3: columns 2t + 8, 2t + 9
+namespace kiln {
 
 /// Registers that feed a wgmma, accumulators included, must be final before this.
 __device__ __forceinline__ void wgmma_fence() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
@@ -108,3 +109,5 @@ template <int N>
 __device__ __forceinline__ void wgmma_k16_bf16(float (&d)[N / 2], const unsigned (&a)[4], unsigned long long b, bool accumulate) {
     WGMMA_CASES("k16.f32.bf16.bf16", ", 0");
 }
+
+}  // namespace kiln
