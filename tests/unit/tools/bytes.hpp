@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstring>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace kiln::tools {
+
+inline std::vector<std::byte> to_bytes(std::string_view text) {
+    std::vector<std::byte> bytes(text.size());
+    if (!text.empty()) std::memcpy(bytes.data(), text.data(), text.size());
+    return bytes;
+}
+
+/// The bytes of numbers as they lie in memory.
+template <typename Numbers>
+std::string raw(const Numbers& numbers) {
+    const auto bytes = std::as_bytes(std::span(numbers));
+    return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+}  // namespace kiln::tools
