@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cache/kernel_cache.hpp"
+
+#include <utility>
+
+#include "cache/kernel_cache_core.hpp"
+
+namespace kiln {
+
+KernelCache::KernelCache(CacheConfiguration configuration, std::string build_id)
+    : configuration_(std::move(configuration)),
+      build_id_(std::move(build_id)),
+      core_([this] { return std::make_unique<Core>(configuration_); }) {}
+
+KernelCache::~KernelCache() = default;
+
+Result<CachedKernel> KernelCache::obtain(const KernelRequest& request, const CompileFunction& compile) {
+    return core_.get().obtain(key(request), request, compile);
+}
+
+Result<CachedKernel> KernelCache::obtain_on_disk(const KernelRequest& request, const CompileFunction& compile) {
+    auto kernel = obtain(request, compile);
+    if (kernel && kernel->origin == Origin::memory) core_.get().keep_on_disk(*kernel, request);
+    return kernel;
+}
+
+CacheLook KernelCache::look(const KernelRequest& request) {
+    return core_.get().look(key(request));
+}
+
+void KernelCache::refused(const Key& key, const Bytes& cubin) {
+    core_.get().refused(key, cubin);
+}
+
+void KernelCache::sync() {
+    core_.get().sync();
+}
+
+}  // namespace kiln
