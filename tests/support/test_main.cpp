@@ -7,4 +7,6 @@
 #endif
 
 /// Catch2 2.13 exits with the number of failures, which a status of eight bits can turn into success.
-int main(int argc, char** argv) { return Catch::Session().run(argc, argv) == 0 ? 0 : 1; }
+int main(int argc, char** argv) {
+    return Catch::Session().run(argc, argv) == 0 ? 0 : 1;
+}
