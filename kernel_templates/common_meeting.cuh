@@ -60,6 +60,7 @@ __device__ __forceinline__ void meet(const ForwardArguments& arguments, Index im
         __threadfence();  // the other arrivals are seen before their slots are read
         double total = 0;
         if (is_last) {
+#pragma unroll 4
             for (Index slot = lane & (lanes - 1); slot < count; slot += lanes) total += __ldcg(slots + slot);
         }
         total = lane_group_sum(total, lanes);

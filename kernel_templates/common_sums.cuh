@@ -53,6 +53,7 @@ struct CompensatedSum {
 /// The sum over each group of `lanes` neighbouring lanes (a power of two), in every lane of the group, in a fixed order.
 /// All 32 lanes must call it with the same `lanes`.
 __device__ __forceinline__ double lane_group_sum(double value, int lanes = 32) {
+#pragma unroll 1
     for (int offset = lanes / 2; offset > 0; offset /= 2) value += __shfl_xor_sync(0xffffffffu, value, offset);
     return value;
 }

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/families/simt_family.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "model/families/simt_cost.hpp"
+#include "model/families/simt_tile.hpp"
+#include "model/planner.hpp"
+#include "model/rates.hpp"
+
+namespace kiln {
+
+namespace {
+
+constexpr std::int64_t ceil_divide(std::int64_t a, std::int64_t b) {
+    return (a + b - 1) / b;
+}
+constexpr std::int64_t longest_chunk = 40;
+
+/// As many channels at a time as keep a chunk short, with few that pad the last one.
+std::int64_t choose_chunk_channels(const ModelSpec& spec, const SimtWindows& windows) {
+    const std::int64_t taps = windows.taps_h * windows.taps_w;
+    std::int64_t best = 1, best_work = 0;
+    for (std::int64_t channels = 1; channels <= spec.in_channels && (channels == 1 || channels * taps <= longest_chunk);
+         ++channels) {
+        const std::int64_t work = ceil_divide(spec.in_channels, channels) * (channels * taps + 4);
+        if (best_work == 0 || work <= best_work) {
+            best = channels;
+            best_work = work;
+        }
+    }
+    return best;
+}
+
+/// What a thread may hold: 8 filters where there are that many, else all of them.
+std::vector<std::int64_t> thread_filter_choices(std::int64_t out_channels, std::int64_t filter_lanes) {
+    if (filter_lanes > 1) return {2, 4, 8};
+    std::vector<std::int64_t> choices{2, 4, 8, 16};
+    if (out_channels < 16) choices.push_back(out_channels <= 8 || out_channels % 2 == 0 ? out_channels : out_channels + 1);
+    return choices;
+}
+
+/// Blocks per multiprocessor that registers and shared memory allow; 0 if not one.
+std::int64_t resident_blocks(const SimtTile& tile, std::int64_t registers, std::int64_t shared_bytes, const Rates& rates) {
+    if (registers > 255 || shared_bytes > rates.shared_bytes_per_block) return 0;
+    const std::int64_t by_registers = rates.registers_per_multiprocessor / (tile.threads() * registers);
+    const std::int64_t by_shared = rates.shared_bytes_per_multiprocessor / (shared_bytes + 1024);
+    const std::int64_t by_warps = rates.warps_per_multiprocessor / (tile.threads() / 32);
+    return std::min({by_registers, by_shared, by_warps, std::int64_t{16}});
+}
+
+}  // namespace
+
+std::vector<Candidate> SimtFamily::candidates(const ModelSpec& spec, const Arch& arch) const {
+    const Rates& rates = rates_of(arch);
+    const Shape shape = tuning_shape(spec);
+    const SimtWindows windows = simt_windows(spec);
+    SimtTile tile;
+    tile.taps_h = windows.taps_h;
+    tile.taps_w = windows.taps_w;
+    tile.window_lanes = windows.window_lanes;
+    tile.chunk_channels = choose_chunk_channels(spec, windows);
+
+    std::vector<Candidate> candidates;
+    for (tile.filter_lanes = 1; tile.filter_lanes <= 8; tile.filter_lanes *= 2) {
+        for (const std::int64_t thread_filters : thread_filter_choices(spec.out_channels, tile.filter_lanes)) {
+            for (const std::int64_t warps_along_filters : {1, 2, 4}) {
+                tile.thread_filters = thread_filters;
+                tile.filters = tile.filter_lanes * thread_filters * warps_along_filters;
+                const std::int64_t padded = ceil_divide(spec.out_channels, tile.filters) * tile.filters;
+                if (padded > spec.out_channels + std::max<std::int64_t>(spec.out_channels / 2, 1)) continue;
+                for (tile.thread_positions = 1; tile.thread_positions <= 8; tile.thread_positions *= 2) {
+                    if (tile.thread_positions * tile.thread_filters > 64) continue;
+                    for (const std::int64_t warps_along_positions : {1, 2, 4, 8}) {
+                        tile.positions = 32 / tile.filter_lanes * tile.thread_positions * warps_along_positions;
+                        if (tile.threads() < 64 || tile.threads() > 256) continue;
+                        tile.blocks = resident_blocks(tile, simt_registers(spec, tile, windows), tile.shared_bytes(spec), rates);
+                        if (tile.blocks > 0) candidates.push_back(simt_cost(spec, tile, windows, shape, rates));
+                    }
+                }
+            }
+        }
+    }
+    return candidates;
+}
+
+std::vector<std::byte> SimtFamily::pack(const ModelSpec& spec, const Tile& tile, const Weights& weights) const {
+    const SimtTile simt = SimtTile::from(tile);
+    const double log2_e = 1.4426950408889634;
+    const double scale = (spec.activation == Activation::sigmoid ? -log2_e : 1.0);
+    const double weight_scale = scale / static_cast<double>(spec.pool_kernel_size.height * spec.pool_kernel_size.width);
+    const std::int64_t kernel_h = spec.kernel_size.height, kernel_w = spec.kernel_size.width;
+    const std::int64_t tap_blocks_w = kernel_w / simt.taps_w, tap_blocks = simt.tap_blocks(spec);
+    const std::int64_t filter_tiles = simt.filter_tiles(spec), chunks = simt.chunks(spec), chunk_k = simt.chunk_k();
+
+    // [filter tile][chunk][k][filter], then the bias; k runs over the chunk's channels, and within each over its taps.
+    std::vector<float> packed(static_cast<std::size_t>(filter_tiles * (chunks * chunk_k + 1) * simt.filters), 0.0F);
+    for (std::int64_t chunk = 0; chunk < chunks; ++chunk) {
+        const std::int64_t first_channel = chunk / tap_blocks * simt.chunk_channels;
+        const std::int64_t first_ky = chunk % tap_blocks / tap_blocks_w * simt.taps_h;
+        const std::int64_t first_kx = chunk % tap_blocks % tap_blocks_w * simt.taps_w;
+        for (std::int64_t k = 0; k < chunk_k; ++k) {
+            const std::int64_t channel = first_channel + k / simt.taps(), tap = k % simt.taps();
+            if (channel >= spec.in_channels) break;
+            const std::int64_t ky = first_ky + tap / simt.taps_w, kx = first_kx + tap % simt.taps_w;
+            for (std::int64_t filter = 0; filter < spec.out_channels; ++filter) {
+                const std::int64_t from = ((filter * spec.in_channels + channel) * kernel_h + ky) * kernel_w + kx;
+                const std::int64_t filter_tile = filter / simt.filters;
+                const std::int64_t to = ((filter_tile * chunks + chunk) * chunk_k + k) * simt.filters + filter % simt.filters;
+                packed[static_cast<std::size_t>(to)] =
+                    static_cast<float>(static_cast<double>(weights.weight[static_cast<std::size_t>(from)]) * weight_scale);
+            }
+        }
+    }
+    if (spec.bias) {
+        const auto first = static_cast<std::size_t>(filter_tiles * chunks * chunk_k * simt.filters);
+        for (std::size_t filter = 0; filter < weights.bias.size(); ++filter) {
+            packed[first + filter] = static_cast<float>(static_cast<double>(weights.bias[filter]) * scale);
+        }
+    }
+    std::vector<std::byte> bytes(packed.size() * sizeof(float));
+    std::memcpy(bytes.data(), packed.data(), bytes.size());
+    return bytes;
+}
+
+Family::BlockShape SimtFamily::block(const ModelSpec& spec, const Tile& tile) const {
+    const SimtTile simt = SimtTile::from(tile);
+    return {.threads = static_cast<int>(simt.threads()), .shared_bytes = static_cast<int>(simt.shared_bytes(spec))};
+}
+
+LaunchGeometry SimtFamily::geometry(const ModelSpec& spec, const Tile& tile, const Shape& shape,
+                                    const DeviceLimits& limits) const {
+    const SimtTile simt = SimtTile::from(tile);
+    const Size2 pooled = pooled_size(spec, shape);
+    const std::int64_t tiles = ceil_divide(shape.batch * pooled.height * pooled.width, simt.positions);
+
+    // A block for each place on the GPU, with a run of tiles each; where tiles are few, the filters of each are divided too.
+    // The kernel reads the same division back from the number of blocks.
+    const std::int64_t slots = std::int64_t{limits.multiprocessors} * std::max(1, limits.blocks_per_multiprocessor);
+    const std::int64_t runs = std::min(tiles, slots);
+    const std::int64_t splits = std::clamp<std::int64_t>(slots / runs, 1, simt.filter_tiles(spec));
+    LaunchGeometry geometry;
+    geometry.grid = runs * splits;
+    geometry.block = static_cast<int>(simt.threads());
+    geometry.shared_bytes = static_cast<int>(simt.shared_bytes(spec));
+    geometry.counter_bytes = static_cast<std::size_t>(shape.batch) * sizeof(std::uint32_t);
+    geometry.partial_bytes = static_cast<std::size_t>((shape.batch + runs) * splits) * sizeof(double);
+    return geometry;
+}
+
+}  // namespace kiln

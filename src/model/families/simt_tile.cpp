@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/families/simt_tile.hpp"
+
+#include <algorithm>
+
+namespace kiln {
+
+namespace {
+
+constexpr std::int64_t ceil_divide(std::int64_t a, std::int64_t b) {
+    return (a + b - 1) / b;
+}
+
+// What one lane may hold and unroll for a small window.
+constexpr std::int64_t most_taps = 49;
+constexpr std::int64_t most_row_sums = 64;
+constexpr std::int64_t most_pixels = 160;
+constexpr std::int64_t widest_window = 64;
+constexpr std::int64_t most_taps_of_large_windows = 32;
+
+/// One dimension of a window.
+struct Extent {
+    std::int64_t span;  ///< from the first pixel to the last
+    std::int64_t used;  ///< pixels that some tap sees, at most
+};
+
+Extent extent(std::int64_t taps, std::int64_t pool, std::int64_t stride, std::int64_t dilation) {
+    const std::int64_t span = (pool - 1) * stride + (taps - 1) * dilation + 1;
+    return {span, std::min(span, pool * taps)};
+}
+
+/// Additions for all taps of one line (`window_sums` in common_boxes.cuh).
+std::int64_t line_additions(std::int64_t taps, std::int64_t pool, std::int64_t stride, std::int64_t dilation) {
+    const std::int64_t apart = taps * (pool - 1);
+    return stride == dilation ? std::min(apart, pool - 1 + 3 * (taps - 1)) : apart;
+}
+
+/// The windows of one block of taps if a lane can sum them in registers.
+bool fits_one_lane(const ModelSpec& spec, std::int64_t taps_h, std::int64_t taps_w, SimtWindows& windows) {
+    const Extent h = extent(taps_h, spec.pool_kernel_size.height, spec.stride.height, spec.dilation.height);
+    const Extent w = extent(taps_w, spec.pool_kernel_size.width, spec.stride.width, spec.dilation.width);
+    if (taps_h * taps_w > most_taps || h.span > widest_window || w.span > widest_window) return false;
+    if (h.used * w.used > most_pixels || h.used * taps_w > most_row_sums) return false;
+    windows.taps_h = taps_h;
+    windows.taps_w = taps_w;
+    windows.window_lanes = 1;
+    windows.loads = static_cast<double>(h.used * w.used);
+    windows.additions = static_cast<double>(
+        h.used * line_additions(taps_w, spec.pool_kernel_size.width, spec.stride.width, spec.dilation.width) +
+        taps_w * line_additions(taps_h, spec.pool_kernel_size.height, spec.stride.height, spec.dilation.height));
+    windows.registers = h.used * taps_w;
+    return true;
+}
+
+std::int64_t largest_divisor(std::int64_t of, std::int64_t at_most) {
+    for (std::int64_t divisor = std::min(of, at_most); divisor > 1; --divisor) {
+        if (of % divisor == 0) return divisor;
+    }
+    return 1;
+}
+
+/// Windows too large for one lane: taps that share rows together, if few rows between them are unused.
+SimtWindows large_windows(const ModelSpec& spec) {
+    SimtWindows windows;
+    windows.taps_w = largest_divisor(spec.kernel_size.width, most_taps_of_large_windows);
+    windows.taps_h = largest_divisor(spec.kernel_size.height, most_taps_of_large_windows / windows.taps_w);
+    Extent h = extent(windows.taps_h, spec.pool_kernel_size.height, spec.stride.height, spec.dilation.height);
+    if (h.used < h.span) windows.taps_h = 1;
+    h = extent(windows.taps_h, spec.pool_kernel_size.height, spec.stride.height, spec.dilation.height);
+    const std::int64_t pixels = spec.pool_kernel_size.height * spec.pool_kernel_size.width;
+    windows.window_lanes = 4;
+    while (windows.window_lanes < 32 && windows.window_lanes * 16 < pixels) windows.window_lanes *= 2;
+    const auto lanes = static_cast<double>(windows.window_lanes);
+    windows.loads = static_cast<double>(h.used * spec.pool_kernel_size.width * windows.taps_w) / lanes + 1;
+    windows.additions = windows.loads + static_cast<double>(h.used * windows.taps_h * windows.taps_w) / lanes;
+    windows.registers = (windows.taps_h + 1) * windows.taps_w;
+    return windows;
+}
+
+}  // namespace
+
+SimtWindows simt_windows(const ModelSpec& spec) {
+    SimtWindows best;
+    double best_work = 0;
+    for (std::int64_t taps_h = spec.kernel_size.height; taps_h > 0; --taps_h) {
+        if (spec.kernel_size.height % taps_h != 0) continue;
+        for (std::int64_t taps_w = std::min(spec.kernel_size.width, most_taps); taps_w > 0; --taps_w) {
+            SimtWindows windows;
+            if (spec.kernel_size.width % taps_w != 0 || !fits_one_lane(spec, taps_h, taps_w, windows)) continue;
+            const double work = (windows.loads + windows.additions + 10) / static_cast<double>(taps_h * taps_w);
+            if (best_work == 0 || work < best_work) {
+                best = windows;
+                best_work = work;
+            }
+        }
+    }
+    return best_work > 0 ? best : large_windows(spec);
+}
+
+SimtTile SimtTile::from(const Tile& tile) {
+    SimtTile simt;
+    simt.positions = tile_value(tile, "positions");
+    simt.filters = tile_value(tile, "filters");
+    simt.thread_positions = tile_value(tile, "thread_positions");
+    simt.thread_filters = tile_value(tile, "thread_filters");
+    simt.filter_lanes = tile_value(tile, "filter_lanes");
+    simt.chunk_channels = tile_value(tile, "chunk_channels");
+    simt.taps_h = tile_value(tile, "taps_h");
+    simt.taps_w = tile_value(tile, "taps_w");
+    simt.window_lanes = tile_value(tile, "window_lanes");
+    simt.blocks = tile_value(tile, "blocks");
+    return simt;
+}
+
+Tile SimtTile::render(const ModelSpec& spec) const {
+    return {{"positions", positions},
+            {"filters", filters},
+            {"thread_positions", thread_positions},
+            {"thread_filters", thread_filters},
+            {"filter_lanes", filter_lanes},
+            {"chunk_channels", chunk_channels},
+            {"taps_h", taps_h},
+            {"taps_w", taps_w},
+            {"window_lanes", window_lanes},
+            {"blocks", blocks},
+            {"shared_bytes", shared_bytes(spec)}};
+}
+
+std::int64_t SimtTile::tap_blocks(const ModelSpec& spec) const {
+    return spec.kernel_size.height / taps_h * (spec.kernel_size.width / taps_w);
+}
+
+std::int64_t SimtTile::chunks(const ModelSpec& spec) const {
+    return ceil_divide(spec.in_channels, chunk_channels) * tap_blocks(spec);
+}
+
+std::int64_t SimtTile::filter_tiles(const ModelSpec& spec) const {
+    return ceil_divide(spec.out_channels, filters);
+}
+
+bool SimtTile::weights_stay(const ModelSpec& spec) const {
+    return filter_tiles(spec) == 1 && chunks(spec) * chunk_k() * filters <= 8192;
+}
+
+std::int64_t SimtTile::shared_bytes(const ModelSpec& spec) const {
+    const bool is_padded = spec.padding.height > 0 || spec.padding.width > 0;
+    const std::int64_t weight_floats = (weights_stay(spec) ? chunks(spec) : 1) * chunk_k() * filters;
+    std::int64_t bytes = 4 * chunk_k() * positions;
+    bytes += 16 * ceil_divide(weight_floats, 4);
+    bytes += 8 * warps_along_filters() * positions;  // position_sums
+    bytes += 8 * (threads() / 32);                   // warp_sums
+    bytes += 48 + 24 + 8;                            // share, images, counts
+    bytes += 8 * positions + 8 * (is_padded ? positions : 1);
+    return 16 * ceil_divide(bytes, 16);
+}
+
+}  // namespace kiln
