@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# kiln_dependencies: header-only use of what Debian packages, so that nothing of it reaches a consumer of the library.
+# kiln_dependencies: the headers of what Debian packages, so that nothing of it reaches a consumer of the library.
 find_package(Threads REQUIRED)
 find_package(fmt REQUIRED)
 find_package(spdlog REQUIRED)
@@ -27,7 +27,17 @@ endif()
 
 add_library(kiln_dependencies INTERFACE)
 target_include_directories(kiln_dependencies SYSTEM INTERFACE ${KILN_XXHASH_INCLUDE_DIR} ${KILN_CUDA_INCLUDE_DIR})
-# spdlog's own target would link libfmt.so beside the header-only fmt; its headers are all that is wanted.
-target_compile_definitions(kiln_dependencies INTERFACE XXH_INLINE_ALL SPDLOG_FMT_EXTERNAL)
-target_link_libraries(kiln_dependencies INTERFACE fmt::fmt-header-only nlohmann_json::nlohmann_json
-                                                  tl::expected Threads::Threads ${CMAKE_DL_LIBS})
+# fmt's and spdlog's own targets would link libfmt.so: their headers are all that is wanted. src/support/fmt_implementation.cpp says
+# why fmt is compiled here, and in a namespace of ours.
+target_compile_definitions(kiln_dependencies INTERFACE XXH_INLINE_ALL SPDLOG_FMT_EXTERNAL
+                                                       "FMT_BEGIN_NAMESPACE=namespace fmt { inline namespace kiln_fmt {"
+                                                       "FMT_END_NAMESPACE=}}")
+target_link_libraries(kiln_dependencies INTERFACE nlohmann_json::nlohmann_json tl::expected Threads::Threads ${CMAKE_DL_LIBS})
+
+add_library(kiln_fmt_objects OBJECT ${PROJECT_SOURCE_DIR}/src/support/fmt_implementation.cpp)
+target_link_libraries(kiln_fmt_objects PRIVATE kiln_options)
+target_compile_definitions(kiln_fmt_objects PRIVATE $<TARGET_PROPERTY:kiln_dependencies,INTERFACE_COMPILE_DEFINITIONS>)
+set_target_properties(kiln_fmt_objects PROPERTIES POSITION_INDEPENDENT_CODE ON CXX_VISIBILITY_PRESET hidden
+                                                  VISIBILITY_INLINES_HIDDEN ON)
+add_library(kiln_fmt STATIC $<TARGET_OBJECTS:kiln_fmt_objects>)
+target_link_libraries(kiln_dependencies INTERFACE $<LINK_ONLY:kiln_fmt>)
