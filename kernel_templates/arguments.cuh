@@ -13,4 +13,5 @@ struct ForwardArguments {
     int width;
     int pooled_height;
     int pooled_width;
+    long long layout[8];  // what the family's geometry computed for the shape, in its own meaning
 };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -42,11 +43,12 @@ struct DeviceLimits {
 
 /// Everything about a launch that depends on the run-time shape.
 struct LaunchGeometry {
-    std::int64_t grid = 0;          ///< blocks, all in x
-    int block = 0;                  ///< threads
-    int shared_bytes = 0;           ///< dynamic
-    std::size_t counter_bytes = 0;  ///< of the scratch: zero before the first launch, left at zero by each
-    std::size_t partial_bytes = 0;  ///< of the scratch, after the counters: written before read
+    std::int64_t grid = 0;                 ///< blocks, all in x
+    int block = 0;                         ///< threads
+    int shared_bytes = 0;                  ///< dynamic
+    std::size_t counter_bytes = 0;         ///< of the scratch: zero before the first launch, left at zero by each
+    std::size_t partial_bytes = 0;         ///< of the scratch, after the counters: written before read
+    std::array<std::int64_t, 8> layout{};  ///< handed to the kernel: what it need not compute again in each block
 };
 
 /// One family of kernels: a template, the tiles it can be specialised with, and how its launch is set up.

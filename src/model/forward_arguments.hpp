@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <cstdint>
 
 namespace kiln {
@@ -18,7 +19,8 @@ struct ForwardArguments {
     std::int32_t width = 0;
     std::int32_t pooled_height = 0;
     std::int32_t pooled_width = 0;
+    std::array<std::int64_t, 8> layout{};  ///< `LaunchGeometry::layout`
 };
-static_assert(sizeof(ForwardArguments) == 64);
+static_assert(sizeof(ForwardArguments) == 128);
 
 }  // namespace kiln
