@@ -4,6 +4,7 @@ cmake_minimum_required(VERSION 3.25)
 #
 # Writes a C++ file with each template's text. `#include "name.cuh"` is replaced by that file, once; `specialisation*.cuh`, which
 # let a template be compiled on its own, are left out: the rendered preamble of constants stands in their place.
+# With -DFOLDER=… instead of OUTPUT, the texts themselves are written there, as NAME.cu.
 function(read_template file seen_variable text_variable)
     set(seen ${${seen_variable}})
     set(text "")
@@ -28,11 +29,14 @@ function(read_template file seen_variable text_variable)
     set(${text_variable} "${text}" PARENT_SCOPE)
 endfunction()
 
-set(functions "")
 set(table "")
 foreach(name IN LISTS TEMPLATES)
     set(seen "")
     read_template(${name}.cu seen text)
+    if(FOLDER)
+        file(WRITE ${FOLDER}/${name}.cu "${text}")
+        continue()
+    endif()
     # Pieces, because a compiler may limit the length of one literal.
     set(literals "")
     string(LENGTH "${text}" length)
@@ -45,6 +49,9 @@ foreach(name IN LISTS TEMPLATES)
     string(APPEND table "    {\"${name}\",\n${literals}},\n")
 endforeach()
 
+if(FOLDER)
+    return()
+endif()
 file(WRITE ${OUTPUT}.new "// Generated from kernel_templates/ by cmake/EmbedTemplates.cmake.
 #include \"jit/embedded_templates.hpp\"
 

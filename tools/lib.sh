@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash
 # What the scripts of this folder share; sourced, never run. The caller has `set -euo pipefail`.
 kiln_root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 kiln_wheels=$kiln_root/build/cuda-wheels

@@ -61,7 +61,7 @@ double pooled_by_definition(const RandomCase& random, std::int64_t n, std::int64
 /// The rewrite: box sums first, dilated by the stride, then a convolution whose stride is stride·pool.
 double pooled_by_rewrite(const RandomCase& random, std::int64_t n, std::int64_t o, std::int64_t i, std::int64_t j) {
     const auto& spec = random.spec;
-    const auto [height, width] = spec.pool_kernel_size;
+    const std::int64_t height = spec.pool_kernel_size.height, width = spec.pool_kernel_size.width;
     double value = 0;
     for_each_tap(spec, [&](std::int64_t c, std::int64_t ky, std::int64_t kx) {
         const std::int64_t y = spec.stride.height * height * i + spec.dilation.height * ky;
