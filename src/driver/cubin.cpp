@@ -24,8 +24,6 @@
 namespace kiln::driver {
 namespace {
 
-using Bytes = std::span<const std::byte>;
-
 constexpr unsigned machine_cuda = 190;
 constexpr std::int64_t reserved_shared_bytes = 1024;
 
@@ -59,7 +57,7 @@ bool is_version(std::string_view text) {
 
 /// Calls `visit(attribute, value bytes)` for each record with a value of its own length; records that are cut short end the walk.
 template <typename Visit>
-void for_each_record(Bytes bytes, Visit visit) {
+void for_each_record(ByteView bytes, Visit visit) {
     std::uint64_t offset = 0;
     while (const auto form = read_at<std::uint8_t>(bytes, offset)) {
         const auto attribute = read_at<std::uint8_t>(bytes, offset + 1);
@@ -78,7 +76,7 @@ void for_each_record(Bytes bytes, Visit visit) {
 std::optional<std::uint32_t> symbol_index(const ElfImage& image, std::string_view kernel_name) {
     const ElfImage::Section* table = image.section(".symtab");
     if (table == nullptr || table->header.sh_link >= image.sections().size()) return std::nullopt;
-    const Bytes names = image.sections()[table->header.sh_link].bytes;
+    const ByteView names = image.sections()[table->header.sh_link].bytes;
     for (std::uint32_t i = 0;; ++i) {
         const auto symbol = read_at<Elf64_Sym>(table->bytes, i * std::uint64_t{sizeof(Elf64_Sym)});
         if (!symbol) return std::nullopt;
@@ -95,7 +93,7 @@ struct KernelRecords {
 KernelRecords kernel_records(const ElfImage& image, std::string_view kernel_name, std::uint32_t symbol) {
     KernelRecords records;
     if (const auto* all = image.section(".nv.info")) {
-        for_each_record(all->bytes, [&](std::uint8_t attribute, Bytes value) {
+        for_each_record(all->bytes, [&](std::uint8_t attribute, ByteView value) {
             const auto owner = read_at<std::uint32_t>(value, 0);
             const auto number = read_at<std::uint32_t>(value, 4);
             if (owner != symbol || !number) return;
@@ -104,7 +102,7 @@ KernelRecords kernel_records(const ElfImage& image, std::string_view kernel_name
         });
     }
     if (const auto* own = image.section(fmt::format(".nv.info.{}", kernel_name))) {
-        for_each_record(own->bytes, [&](std::uint8_t attribute, Bytes value) {
+        for_each_record(own->bytes, [&](std::uint8_t attribute, ByteView value) {
             if (attribute == 0x37) records.cuda_version = read_at<std::uint32_t>(value, 0).value_or(0);
         });
     }
@@ -138,7 +136,7 @@ Result<std::string> arch_of(const ElfImage& image, const ToolkitNote& note) {
 
 }  // namespace
 
-Result<CubinInfo> inspect_cubin(Bytes cubin, std::string_view kernel_name) {
+Result<CubinInfo> inspect_cubin(ByteView cubin, std::string_view kernel_name) {
     auto image = ElfImage::parse(cubin);
     if (!image) return pass_on(image);
     if (image->header().e_machine != machine_cuda) {

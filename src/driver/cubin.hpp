@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
-#include <span>
 #include <string>
 #include <string_view>
 
+#include "support/bytes.hpp"
 #include "support/result.hpp"
 
 namespace kiln::driver {
@@ -22,6 +21,6 @@ struct CubinInfo {
 
 /// Reads a cubin's own headers. Needs no driver; safe with any bytes; pure.
 /// Fails with `bad_file` for what is not a whole 64-bit little-endian ELF file for CUDA that holds the kernel.
-[[nodiscard]] Result<CubinInfo> inspect_cubin(std::span<const std::byte> cubin, std::string_view kernel_name);
+[[nodiscard]] Result<CubinInfo> inspect_cubin(ByteView cubin, std::string_view kernel_name);
 
 }  // namespace kiln::driver

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "driver/driver.hpp"
 
-#include <dlfcn.h>
-#include <link.h>
-
 #include <atomic>
 #include <memory>
 
 #include "driver/errors.hpp"
+#include "support/dynamic_library.hpp"
 #include "support/environment.hpp"
 #include "support/log.hpp"
 
@@ -16,37 +14,10 @@ namespace {
 
 constexpr int oldest_version = 12000;
 
-/// A handle of dlopen, closed unless it is kept.
-struct CloseLibrary {
-    void operator()(void* handle) const noexcept { dlclose(handle); }
-};
-using Handle = std::unique_ptr<void, CloseLibrary>;
-
-Result<Handle> open_file(const std::string& path) {
-    Handle handle(dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL));
-    if (handle) return handle;
-    const char* why = dlerror();
-    return fail(ErrorCode::no_driver, "cannot open the CUDA driver: {}; install NVIDIA's driver (525 or newer){}",
-                why == nullptr ? path.c_str() : why,
-                path == "libcuda.so.1" ? ", or set KILN_CUDA_LIBRARY" : ", or correct KILN_CUDA_LIBRARY");
-}
-
-std::string path_of(void* handle, const std::string& asked) {
-    const link_map* map = nullptr;
-    if (dlinfo(handle, RTLD_DI_LINKMAP, &map) != 0 || map == nullptr || map->l_name[0] == '\0') return asked;
-    return map->l_name;
-}
-
-template <typename Function>
-bool resolve(void* handle, const char* symbol, Function& function) {
-    function = reinterpret_cast<Function>(dlsym(handle, symbol));
-    return function != nullptr;
-}
-
 /// Fills the table; the name of the first symbol that is not there, or null.
-const char* resolve_all(void* handle, EntryPoints& cuda) {
+const char* resolve_all(const DynamicLibrary& opened, EntryPoints& cuda) {
 #define KILN_RESOLVE(name, symbol, type) \
-    if (!resolve(handle, symbol, cuda.name)) return symbol;
+    if (!opened.resolve(symbol, cuda.name)) return symbol;
     KILN_CUDA_ENTRY_POINTS(KILN_RESOLVE)
 #undef KILN_RESOLVE
     return nullptr;
@@ -55,13 +26,17 @@ const char* resolve_all(void* handle, EntryPoints& cuda) {
 Result<std::unique_ptr<Library>> load() {
     const std::string chosen = environment("KILN_CUDA_LIBRARY");
     const std::string name = chosen.empty() ? "libcuda.so.1" : chosen;
-    auto handle = open_file(name);
-    if (!handle) return pass_on(handle);
+    auto opened = DynamicLibrary::open(name);
+    if (!opened) {
+        return fail(ErrorCode::no_driver,
+                    "cannot open the CUDA driver: {}; install NVIDIA's driver (525 or newer), or {} KILN_CUDA_LIBRARY",
+                    opened.error(), chosen.empty() ? "set" : "correct");
+    }
 
     auto library = std::make_unique<Library>();
-    library->path = path_of(handle->get(), name);
+    library->path = opened->path();
     // The version first: an older driver lacks entry points, and its number says more than the name of one.
-    if (!resolve(handle->get(), "cuDriverGetVersion", library->cuda.driver_get_version) ||
+    if (!opened->resolve("cuDriverGetVersion", library->cuda.driver_get_version) ||
         library->cuda.driver_get_version(&library->version) != CUDA_SUCCESS) {
         return fail(ErrorCode::no_driver, "{} is not a CUDA driver: it does not say its version", library->path);
     }
@@ -69,11 +44,11 @@ Result<std::unique_ptr<Library>> load() {
         return fail(ErrorCode::no_driver, "the CUDA driver {} is for CUDA {}; Kiln needs CUDA {} (driver 525) or newer",
                     library->path, version_text(library->version), version_text(oldest_version));
     }
-    if (const char* missing = resolve_all(handle->get(), library->cuda)) {
+    if (const char* missing = resolve_all(*opened, library->cuda)) {
         return fail(ErrorCode::no_driver, "the CUDA driver {} says that it is for CUDA {}, but has no {}", library->path,
                     version_text(library->version), missing);
     }
-    handle->release();  // stays open: other threads may be inside it when the process ends
+    opened->keep_open();
     return library;
 }
 
@@ -81,10 +56,8 @@ std::atomic<const Library*> the_library{nullptr};
 std::atomic<const EntryPoints*> the_entry_points{nullptr};
 
 Result<void> initialise(const Library& library) {
-    note_initialisation();
     const CUresult result = library.cuda.init(0);
     if (result == CUDA_SUCCESS) return {};
-    undo_initialisation();
     if (result == CUDA_ERROR_NOT_INITIALIZED) {
         return fail(
             ErrorCode::forked,
@@ -115,9 +88,17 @@ Result<const Library*> open_library() {
 Result<const EntryPoints*> entry_points() {
     if (is_forked()) return fail_forked();
     if (const EntryPoints* cuda = the_entry_points.load(std::memory_order_acquire)) return cuda;
+
+    note_initialisation();  // before the opening: a child that is forked in the middle of that cannot use the library either
     auto library = open_library();
-    if (!library) return pass_on(library);
-    if (auto started = initialise(**library); !started) return pass_on(started);
+    if (!library) {
+        undo_initialisation();
+        return pass_on(library);
+    }
+    if (auto started = initialise(**library); !started) {
+        undo_initialisation();
+        return pass_on(started);
+    }
     the_entry_points.store(&(*library)->cuda, std::memory_order_release);
     return &(*library)->cuda;
 }

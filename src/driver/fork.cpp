@@ -3,18 +3,17 @@
 
 #include <pthread.h>
 
-#include <mutex>
-
 namespace kiln::driver {
 namespace {
 
 /// How many calls of cuInit have begun and have not failed.
 std::atomic<int> initialisations{0};
-std::atomic<bool> is_watching{false};
 
 void after_fork_in_child() noexcept {
     if (initialisations.load() > 0) detail::is_forked_child.store(true);
 }
+
+[[maybe_unused]] const int is_watching = pthread_atfork(nullptr, nullptr, after_fork_in_child);
 
 }  // namespace
 
@@ -28,7 +27,6 @@ tl::unexpected<Failure> fail_forked() {
 }
 
 void note_initialisation() {
-    if (!is_watching.exchange(true)) pthread_atfork(nullptr, nullptr, after_fork_in_child);
     initialisations.fetch_add(1);
 }
 

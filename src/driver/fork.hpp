@@ -19,7 +19,7 @@ extern std::atomic<bool> is_forked_child;
 
 [[nodiscard]] tl::unexpected<Failure> fail_forked();
 
-/// Counts as initialised from here on; `undo` where the initialisation came to nothing.
+/// The driver counts as initialised from here on; `undo` where that came to nothing.
 void note_initialisation();
 void undo_initialisation();
 

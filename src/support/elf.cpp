@@ -6,8 +6,6 @@
 namespace kiln {
 namespace {
 
-using Bytes = std::span<const std::byte>;
-
 /// A name is never near this long; without a bound, a table of names that all begin in one long string takes quadratic time.
 constexpr std::uint64_t longest_string = 4096;
 
@@ -20,7 +18,7 @@ bool is_elf64_little_endian(const Elf64_Ehdr& header) {
            header.e_ident[EI_DATA] == ELFDATA2LSB;
 }
 
-bool segments_are_inside(Bytes bytes, const Elf64_Ehdr& header) {
+bool segments_are_inside(ByteView bytes, const Elf64_Ehdr& header) {
     if (header.e_phnum == 0) return true;
     if (header.e_phentsize != sizeof(Elf64_Phdr) || header.e_phoff > bytes.size()) return false;
     for (std::uint64_t i = 0; i < header.e_phnum; ++i) {
@@ -32,20 +30,20 @@ bool segments_are_inside(Bytes bytes, const Elf64_Ehdr& header) {
 
 }  // namespace
 
-std::optional<Bytes> slice(Bytes bytes, std::uint64_t offset, std::uint64_t size) noexcept {
+std::optional<ByteView> slice(ByteView bytes, std::uint64_t offset, std::uint64_t size) noexcept {
     if (offset > bytes.size() || size > bytes.size() - offset) return std::nullopt;
     return bytes.subspan(offset, size);
 }
 
-std::optional<std::string_view> string_at(Bytes bytes, std::uint64_t offset) noexcept {
+std::optional<std::string_view> string_at(ByteView bytes, std::uint64_t offset) noexcept {
     if (offset >= bytes.size()) return std::nullopt;
-    const Bytes rest = bytes.subspan(offset, std::min<std::uint64_t>(bytes.size() - offset, longest_string));
+    const ByteView rest = bytes.subspan(offset, std::min<std::uint64_t>(bytes.size() - offset, longest_string));
     const auto end = std::find(rest.begin(), rest.end(), std::byte{0});
     if (end == rest.end()) return std::nullopt;
     return std::string_view(reinterpret_cast<const char*>(rest.data()), static_cast<std::size_t>(end - rest.begin()));
 }
 
-std::optional<Bytes> find_note(Bytes bytes, std::string_view owner, std::uint32_t type) noexcept {
+std::optional<ByteView> find_note(ByteView bytes, std::string_view owner, std::uint32_t type) noexcept {
     const auto aligned = [](std::uint64_t size) { return (size + 3) & ~std::uint64_t{3}; };
     std::uint64_t offset = 0;
     while (const auto note = read_at<Elf64_Nhdr>(bytes, offset)) {
@@ -60,7 +58,7 @@ std::optional<Bytes> find_note(Bytes bytes, std::string_view owner, std::uint32_
     return std::nullopt;
 }
 
-Result<ElfImage> ElfImage::parse(Bytes bytes) {
+Result<ElfImage> ElfImage::parse(ByteView bytes) {
     const auto header = read_at<Elf64_Ehdr>(bytes, 0);
     if (!header || !is_elf64_little_endian(*header)) return not_elf("it does not begin as a 64-bit little-endian one");
     if (!segments_are_inside(bytes, *header)) return not_elf("a segment lies outside");
@@ -81,9 +79,9 @@ Result<ElfImage> ElfImage::parse(Bytes bytes) {
         const auto each = section_header(i);
         if (!each) return not_elf("its section table lies outside");
         const bool is_in_file = each->sh_type != SHT_NULL && each->sh_type != SHT_NOBITS;
-        auto content = is_in_file ? slice(bytes, each->sh_offset, each->sh_size) : Bytes();
+        auto content = is_in_file ? slice(bytes, each->sh_offset, each->sh_size) : ByteView();
         // A processor has types of its own that take no room in the file; a reader that wants such a section finds it empty.
-        if (!content && each->sh_type >= SHT_LOPROC && each->sh_type <= SHT_HIPROC) content = Bytes();
+        if (!content && each->sh_type >= SHT_LOPROC && each->sh_type <= SHT_HIPROC) content = ByteView();
         const auto name = string_at(*names, each->sh_name);
         if (!content || !name) return not_elf("a section lies outside");
         image.sections_.push_back({*name, *each, *content});

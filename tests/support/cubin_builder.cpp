@@ -88,7 +88,7 @@ std::vector<Section> sections_of(const CubinFacts& facts) {
                                   {".symtab", SHT_SYMTAB, symbols.bytes, 0, 2},
                                   {".nv.info", SHT_LOPROC, all.bytes, 0, 3},
                                   {".nv.info." + facts.kernel, SHT_LOPROC, own.bytes, 0, 3},
-                                  {".text." + facts.kernel, SHT_PROGBITS, std::vector<std::byte>(128), 0, 3}};
+                                  {".text." + facts.kernel, SHT_PROGBITS, facts.code, 0, 3}};
     const int reserved = facts.arch_number >= 90 ? 1024 : 0;
     const auto shared_bytes = static_cast<std::uint64_t>(facts.static_shared_bytes + reserved);
     if (shared_bytes > 0) sections.push_back({".nv.shared." + facts.kernel, SHT_NOBITS, {}, shared_bytes, 0});

@@ -19,6 +19,7 @@ struct CubinFacts {
     int parameter_bytes = 64;
     std::string toolchain = "13.0.88";  ///< empty: no note
     int abi_version = 8;                ///< 7: as NVRTC 12 writes it
+    std::vector<std::byte> code = std::vector<std::byte>(128);
 };
 [[nodiscard]] std::vector<std::byte> build_cubin(const CubinFacts& facts = {});
 
