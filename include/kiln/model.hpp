@@ -37,6 +37,7 @@ public:
 
 private:
     friend class Model;
+    friend struct ModelAccess;
     friend struct WorkspaceAccess;  // tests poison the scratch
     struct State;
     explicit Workspace(std::unique_ptr<State> state) noexcept;
@@ -82,7 +83,9 @@ public:
     [[nodiscard]] const ModelSpec& spec() const noexcept;
 
 private:
+    friend struct ModelAccess;  // tests and benchmarks choose a plan of their own
     struct State;
+    explicit Model(std::unique_ptr<const State> state) noexcept;
     std::unique_ptr<const State> state_;
 };
 

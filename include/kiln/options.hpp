@@ -23,12 +23,12 @@ enum class ToolchainPolicy {
 
 /// Where kernels are kept. A field that is not set is taken from the environment, then from the default.
 struct CacheOptions {
-    std::optional<std::filesystem::path> directory;             ///< `KILN_CACHE_DIR`, else XDG, else ~/.cache/kiln
-    std::optional<CacheMode> mode;                              ///< `KILN_CACHE`
-    std::optional<std::vector<std::filesystem::path>> layers;   ///< `KILN_CACHE_LAYERS`: read-only, searched first
-    std::optional<std::uint64_t> maximum_bytes;                 ///< `KILN_CACHE_MAX_SIZE`
-    std::optional<bool> strict;                                 ///< `KILN_STRICT`: a miss is an error
-    std::optional<ToolchainPolicy> toolchain;                   ///< `KILN_TOOLCHAIN`
+    std::optional<std::filesystem::path> directory = {};            ///< `KILN_CACHE_DIR`, else XDG, else ~/.cache/kiln
+    std::optional<CacheMode> mode = {};                             ///< `KILN_CACHE`
+    std::optional<std::vector<std::filesystem::path>> layers = {};  ///< `KILN_CACHE_LAYERS`: read-only, searched first
+    std::optional<std::uint64_t> maximum_bytes = {};                ///< `KILN_CACHE_MAX_SIZE`
+    std::optional<bool> strict = {};                                ///< `KILN_STRICT`: a miss is an error
+    std::optional<ToolchainPolicy> toolchain = {};                  ///< `KILN_TOOLCHAIN`
 };
 
 /// What a model is built with beside its spec. Options in code win over the environment.

@@ -21,10 +21,10 @@ namespace kiln {
 struct WarmReport {
     ModelSpec spec;
     Arch arch;
-    KernelReport kernel;         ///< whatever is known; `origin` is valid only without an error
-    std::optional<Error> error;  ///< why this kernel could not be had, or could not be kept
-    bool on_disk = false;        ///< a cache directory or layer holds it now
-    bool stopped = false;        ///< the stop token fired before its turn
+    KernelReport kernel = {};         ///< whatever is known; `origin` is valid only without an error
+    std::optional<Error> error = {};  ///< why this kernel could not be had, or could not be kept
+    bool on_disk = false;             ///< a cache directory or layer holds it now
+    bool stopped = false;             ///< the stop token fired before its turn
 };
 
 struct WarmOptions {

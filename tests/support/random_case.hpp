@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <random>
+#include <string>
 #include <vector>
 
 #include <kiln/model.hpp>
@@ -24,6 +25,15 @@ inline std::vector<float> random_values(std::size_t count, std::mt19937& generat
     std::vector<float> values(count);
     for (float& value : values) value = normal(generator);
     return values;
+}
+
+/// For messages.
+inline std::string describe(const ModelSpec& spec) {
+    const auto size = [](Size2 value) { return std::to_string(value.height) + "x" + std::to_string(value.width); };
+    return std::to_string(spec.in_channels) + "→" + std::to_string(spec.out_channels) + " kernel " + size(spec.kernel_size) +
+           " pool " + size(spec.pool_kernel_size) + " stride " + size(spec.stride) + " padding " + size(spec.padding) +
+           " dilation " + size(spec.dilation) + (spec.bias ? " bias" : "") +
+           (spec.activation == Activation::sigmoid ? " sigmoid" : " identity") + (spec.math == Math::tf32 ? " tf32" : "");
 }
 
 inline std::size_t input_length(const ModelSpec& spec, const Shape& shape) {

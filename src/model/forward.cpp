@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+// The hot path: checks, arithmetic, one launch.
+#include <cstdint>
+
+#include "model/geometry.hpp"
+#include "model/model_state.hpp"
+#include "model/validation.hpp"
+
+namespace kiln {
+
+namespace {
+
+Result<void> check_pointer(const char* name, const float* pointer) {
+    if (pointer == nullptr) return fail(ErrorCode::invalid_argument, "{} is a null pointer; device memory is expected", name);
+    if (reinterpret_cast<std::uintptr_t>(pointer) % alignof(float) != 0) {
+        return fail(ErrorCode::invalid_argument, "{} is {}; it must be aligned to 4 bytes", name,
+                    static_cast<const void*>(pointer));
+    }
+    return {};
+}
+
+Result<void> check_workspace(const Shape& shape, std::size_t partial_bytes, std::size_t counter_bytes,
+                             const LaunchGeometry& geometry) {
+    if (geometry.partial_bytes <= partial_bytes && geometry.counter_bytes <= counter_bytes) return {};
+    return fail(ErrorCode::invalid_argument,
+                "workspace holds {} + {} bytes; a batch of {} with {}x{} pixels needs {} + {}: make it with Model::workspace for "
+                "this shape",
+                partial_bytes, counter_bytes, shape.batch, shape.height, shape.width, geometry.partial_bytes,
+                geometry.counter_bytes);
+}
+
+}  // namespace
+
+Result<void> Model::State::check_forward(const float* x, const float* y, const Shape& shape) const {
+    if (auto checked = check_shape(spec, shape); !checked || shape.batch == 0) return checked;
+    if (auto checked = check_pointer("x", x); !checked) return checked;
+    return check_pointer("y", y);
+}
+
+ForwardArguments Model::State::arguments(const float* x, float* y, const Shape& shape, const LaunchGeometry& geometry,
+                                         CUdeviceptr scratch, std::size_t counters_offset) const {
+    const Size2 pooled = pooled_size_unchecked(spec, shape);
+    return {.x = x,
+            .weights = weights.pointer(),
+            .y = y,
+            .counters = reinterpret_cast<void*>(scratch + counters_offset),
+            .partials = reinterpret_cast<void*>(scratch),
+            .batch = shape.batch,
+            .height = static_cast<std::int32_t>(shape.height),
+            .width = static_cast<std::int32_t>(shape.width),
+            .pooled_height = static_cast<std::int32_t>(pooled.height),
+            .pooled_width = static_cast<std::int32_t>(pooled.width),
+            .layout = geometry.layout};
+}
+
+Result<void> Model::State::launch(const float* x, float* y, const Shape& shape, CUstream_st* stream,
+                                  const LaunchGeometry& geometry, CUdeviceptr scratch, std::size_t counters_offset) const {
+    const ForwardArguments parameter = arguments(x, y, shape, geometry, scratch, counters_offset);
+    return kernel->kernel.launch({.blocks = static_cast<unsigned>(geometry.grid),
+                                  .threads = static_cast<unsigned>(geometry.block),
+                                  .dynamic_shared_bytes = static_cast<unsigned>(geometry.shared_bytes)},
+                                 stream, &parameter);
+}
+
+Result<void> Model::State::forward(const float* x, float* y, const Shape& shape, CUstream_st* stream,
+                                   const Workspace& workspace) const {
+    if (auto checked = check_forward(x, y, shape); !checked || shape.batch == 0) return checked;
+    const LaunchGeometry needed = geometry(shape);
+    const Workspace::State* scratch = workspace.state_.get();
+    const std::size_t partial_bytes = scratch != nullptr ? scratch->partial_bytes : 0;
+    if (auto checked = check_workspace(shape, partial_bytes, scratch != nullptr ? scratch->counter_bytes : 0, needed); !checked) {
+        return checked;
+    }
+    auto guard = context.enter();
+    if (!guard) return pass_on(guard);
+    return launch(x, y, shape, stream, needed, scratch != nullptr ? scratch->memory.address() : 0, partial_bytes);
+}
+
+Result<void> Model::State::forward(const float* x, float* y, const Shape& shape, CUstream_st* stream) const {
+    if (auto checked = check_forward(x, y, shape); !checked || shape.batch == 0) return checked;
+    const LaunchGeometry needed = geometry(shape);
+    auto guard = context.enter();
+    if (!guard) return pass_on(guard);
+    const std::size_t bytes = needed.partial_bytes + needed.counter_bytes;
+    if (bytes == 0) return launch(x, y, shape, stream, needed, 0, 0);
+
+    auto scratch = driver::StreamMemory::allocate(context, bytes, stream);
+    if (!scratch) return pass_on(scratch);
+    if (auto cleared = scratch->fill_bytes(0, bytes); !cleared) return cleared;
+    return launch(x, y, shape, stream, needed, scratch->address(), needed.partial_bytes);
+}
+
+BareLaunch ModelAccess::bare_launch(const Model& model, const float* x, float* y, const Shape& shape,
+                                    const Workspace& workspace) {
+    const Model::State& state = *model.state_;
+    const LaunchGeometry geometry = state.geometry(shape);
+    const CUdeviceptr scratch = workspace.state_ ? workspace.state_->memory.address() : 0;
+    return {.function = state.kernel->kernel.handle(),
+            .grid = static_cast<unsigned>(geometry.grid),
+            .block = static_cast<unsigned>(geometry.block),
+            .shared_bytes = static_cast<unsigned>(geometry.shared_bytes),
+            .arguments = state.arguments(x, y, shape, geometry, scratch, geometry.partial_bytes)};
+}
+
+void Model::forward(const float* x, float* y, const Shape& shape, CUstream_st* stream, Workspace& workspace) const {
+    value_or_throw(state_->forward(x, y, shape, stream, workspace));
+}
+
+void Model::forward(const float* x, float* y, const Shape& shape, CUstream_st* stream) const {
+    value_or_throw(state_->forward(x, y, shape, stream));
+}
+
+}  // namespace kiln

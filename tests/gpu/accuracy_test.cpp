@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+// The numerics contract, image by image, in double (docs/numerics.md).
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "model/geometry.hpp"
+#include "support/benchmark_shapes.hpp"
+#include "support/catch.hpp"
+#include "support/contract.hpp"
+#include "support/gpu.hpp"
+#include "support/random_case.hpp"
+
+using namespace kiln;
+using namespace kiln::test;
+
+namespace {
+
+ModelSpec with_identity(ModelSpec spec) {
+    spec.activation = Activation::identity;
+    return spec;
+}
+
+/// One operand over twelve decades and the other over the inverse, so that products stay in the domain.
+void spread_magnitudes(RandomCase& random, std::uint32_t seed) {
+    std::mt19937 generator(seed);
+    std::uniform_real_distribution<float> exponent(-20.0F, 20.0F);
+    for (float& value : random.input) value *= std::exp2(exponent(generator));
+}
+
+void make_non_negative(RandomCase& random) {
+    for (float& value : random.input) value = std::abs(value);
+    for (float& value : random.weight) value = std::abs(value);
+}
+
+/// Neighbouring channels cancel to a small rest.
+void make_cancelling(RandomCase& random) {
+    const auto plane = static_cast<std::size_t>(random.shape.height * random.shape.width);
+    for (std::size_t index = plane; index < random.input.size(); ++index) {
+        if (index / plane % 2 == 1) random.input[index] = -random.input[index - plane] * (1 + 0x1p-20F);
+    }
+    const auto taps = static_cast<std::size_t>(random.spec.kernel_size.height * random.spec.kernel_size.width);
+    for (std::size_t index = taps; index < random.weight.size(); ++index) {
+        if (index / taps % 2 == 1) random.weight[index] = random.weight[index - taps];
+    }
+}
+
+}  // namespace
+
+TEST_CASE("random specs meet the contract, in every family") {
+    for (std::uint32_t seed = 1; seed <= 80; ++seed) {
+        const RandomCase random = random_case(seed);
+        check_contract(random, best_plan_of_each_family(random.spec));
+    }
+}
+
+TEST_CASE("every legal tile of small specs meets the contract") {
+    for (std::uint32_t seed = 301; seed <= 306; ++seed) {
+        const RandomCase random = random_case(seed);
+        check_contract(random, enumerate_plans(random.spec, device_arch()));
+    }
+}
+
+TEST_CASE("the benchmark shapes meet the contract with few images, both activations") {
+    for (const BenchmarkShape& benchmark : benchmark_shapes()) {
+        Shape shape = benchmark.shape;
+        shape.batch = std::min<std::int64_t>(shape.batch, shape.height >= 1024 ? 1 : 3);
+        for (const ModelSpec& spec : {benchmark.spec, with_identity(benchmark.spec)}) {
+            const RandomCase random = drawn_case(spec, shape, 7);
+            check_contract(random, best_plan_of_each_family(spec));
+        }
+    }
+}
+
+TEST_CASE("tf32 meets its own bound") {
+    for (std::uint32_t seed = 401; seed <= 430; ++seed) {
+        RandomCase random = random_case(seed);
+        random.spec.math = Math::tf32;
+        check_contract(random, best_plan_of_each_family(random.spec));
+    }
+}
+
+TEST_CASE("a single logit meets its bound on adversarial data") {
+    // One window an image and one filter: y is the logit itself, and the batch gives many of them.
+    for (const std::int64_t channels : {1, 5, 8, 64, 512}) {
+        for (const std::int64_t kernel : {1, 3, 7}) {
+            const ModelSpec spec{.in_channels = channels,
+                                 .out_channels = 1,
+                                 .kernel_size = kernel,
+                                 .pool_kernel_size = 2,
+                                 .activation = Activation::identity};
+            const Shape shape{.batch = 24, .height = kernel + 1, .width = kernel + 1};
+            for (int kind = 0; kind < 4; ++kind) {
+                RandomCase random = drawn_case(spec, shape, static_cast<std::uint32_t>(1000 + kind));
+                if (kind == 1) make_non_negative(random);
+                if (kind == 2) spread_magnitudes(random, 3);
+                if (kind == 3) make_cancelling(random);
+                INFO("channels " << channels << ", kernel " << kernel << ", kind " << kind);
+                check_contract(random, best_plan_of_each_family(spec), Tolerance::logit_alone);
+            }
+        }
+    }
+}
+
+TEST_CASE("the sizes at the edges meet the contract") {
+    struct Edge {
+        ModelSpec spec;
+        Shape shape;
+    };
+    const std::vector<Edge> edges{
+        {{.in_channels = 1, .out_channels = 1, .kernel_size = 1, .pool_kernel_size = 1}, {1, 1, 1}},
+        {{.in_channels = 5, .out_channels = 3, .kernel_size = 3, .pool_kernel_size = 2}, {300, 5, 5}},   // one window an image
+        {{.in_channels = 8, .out_channels = 65, .kernel_size = 3, .pool_kernel_size = 4}, {2, 45, 47}},  // a filter past the tile
+        {{.in_channels = 513, .out_channels = 9, .kernel_size = 3, .pool_kernel_size = 2}, {2, 11, 9}},
+        {{.in_channels = 3, .out_channels = 20, .kernel_size = 4, .pool_kernel_size = 3}, {3, 37, 50}},    // an even kernel
+        {{.in_channels = 2, .out_channels = 6, .kernel_size = 7, .pool_kernel_size = 2}, {2, 40, 61}},     // K > P
+        {{.in_channels = 2, .out_channels = 6, .kernel_size = 2, .pool_kernel_size = 7}, {2, 40, 61}},     // P > K
+        {{.in_channels = 4, .out_channels = 8, .kernel_size = 3, .pool_kernel_size = 96}, {2, 200, 301}},  // windows past a tile
+        {{.in_channels = 1, .out_channels = 2, .kernel_size = 7, .pool_kernel_size = 378}, {1, 384, 384}},
+        {{.in_channels = 2, .out_channels = 4, .kernel_size = 3, .pool_kernel_size = 2}, {1, 6, 9001}},  // a long row
+        {{.in_channels = 2, .out_channels = 4, .kernel_size = 3, .pool_kernel_size = 2}, {1, 9001, 6}},
+        {{.in_channels = 3, .out_channels = 5, .kernel_size = {1, 9}, .pool_kernel_size = {5, 1}, .padding = {0, 4}},
+         {2, 31, 33}},
+        {{.in_channels = 3, .out_channels = 5, .kernel_size = 3, .pool_kernel_size = 2, .stride = 5}, {2, 41, 43}},  // gaps
+        {{.in_channels = 3, .out_channels = 5, .kernel_size = 3, .pool_kernel_size = 2, .padding = 9},
+         {2, 6, 6}},  // mostly padding
+        {{.in_channels = 3, .out_channels = 5, .kernel_size = 3, .pool_kernel_size = 2, .dilation = 17}, {2, 40, 47}},
+        {{.in_channels = 300, .out_channels = 300, .kernel_size = 1, .pool_kernel_size = 1}, {2, 9, 9}},
+    };
+    for (const Edge& edge : edges) {
+        for (const ModelSpec& spec : {edge.spec, with_identity(edge.spec)}) {
+            const RandomCase random = drawn_case(spec, edge.shape, 11);
+            check_contract(random, best_plan_of_each_family(spec));
+        }
+    }
+}
+
+TEST_CASE("the largest error is within 4 units of S, or twice that of a plain fp32 loop") {
+    for (const BenchmarkShape& benchmark : benchmark_shapes()) {
+        const ModelSpec& full = benchmark.spec;
+        const Size2 window = window_size(full);
+        ModelSpec spec = with_identity(full);
+        spec.out_channels = 1;
+        const Shape shape{.batch = 512, .height = window.height, .width = window.width};
+        for (const bool non_negative : {false, true}) {
+            RandomCase random = drawn_case(spec, shape, 21);
+            if (non_negative) make_non_negative(random);
+            const double allowed = std::max(4.0, 2 * largest_error_in_units(random, sequential_fp32_sums(random)));
+            for (const Plan& plan : best_plan_of_each_family(spec)) {
+                INFO(benchmark.name << (non_negative ? ", non-negative, " : ", normal, ") << plan.family->name());
+                CHECK(largest_error_in_units(random, forward_once(random, plan)) <= allowed);
+            }
+        }
+    }
+}

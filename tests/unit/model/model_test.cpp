@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: Apache-2.0
+// Construction and launching, against a libcuda of our own; what the kernels compute is for tests/gpu.
+#include <kiln/model.hpp>
+
+#include <cstring>
+#include <thread>
+
+#include <kiln/error.hpp>
+
+#include "cache/kernel_cache.hpp"
+#include "fake_cuda.hpp"
+#include "jit/nvrtc.hpp"
+#include "model/forward_arguments.hpp"
+#include "model/model_state.hpp"
+#include "support/catch.hpp"
+#include "support/random_case.hpp"
+#include "support/temporary_directory.hpp"
+
+using namespace kiln;
+using namespace kiln::test;
+
+namespace {
+
+const RandomCase& small_case() {
+    static const RandomCase random =
+        drawn_case({.in_channels = 2, .out_channels = 3, .kernel_size = 3, .pool_kernel_size = 2}, {4, 20, 22}, 1);
+    return random;
+}
+
+/// One cache for the whole binary, so that each spec is compiled once.
+Options options_of(const TemporaryDirectory& directory) { return {.device = 0, .cache = {.directory = directory.path()}}; }
+
+const TemporaryDirectory& shared_directory() {
+    static const TemporaryDirectory directory;
+    return directory;
+}
+
+Model make_model(const Options& options = options_of(shared_directory())) {
+    return {small_case().spec, small_case().weights(), options};
+}
+
+struct Caught {
+    ErrorCode code = ErrorCode::internal;
+    int native_code = 0;
+    std::string message;
+};
+
+template <typename Call>
+Caught caught(Call call) {
+    try {
+        call();
+    } catch (const Error& error) {
+        return {error.code(), error.native_code(), error.what()};
+    }
+    return {ErrorCode::internal, 0, "nothing was thrown"};
+}
+
+/// Host memory serves as device memory here.
+struct Buffers {
+    std::vector<float> x = small_case().input;
+    std::vector<float> y = std::vector<float>(4, -1.0F);
+};
+
+long leaked() {
+    const auto counters = fake_cuda::counters();
+    return counters.contexts_retained - counters.contexts_released + counters.libraries_loaded - counters.libraries_unloaded +
+           counters.allocations - counters.frees + counters.bytes_in_use;
+}
+
+}  // namespace
+
+TEST_CASE("a forward is one launch, with the arguments that the kernel declares") {
+    fake_cuda::reset();
+    const Model model = make_model();
+    Buffers buffers;
+    Workspace workspace = model.workspace(small_case().shape);
+    const auto before = fake_cuda::counters();
+    model.forward(buffers.x.data(), buffers.y.data(), small_case().shape, nullptr, workspace);
+    const auto after = fake_cuda::counters();
+
+    REQUIRE(fake_cuda::launches().size() == 1);
+    CHECK(after.allocations == before.allocations);
+    CHECK(after.copies == before.copies);
+    CHECK(after.libraries_loaded == before.libraries_loaded);
+    CHECK(after.waits == before.waits);
+
+    const fake_cuda::Launch launch = fake_cuda::launches()[0];
+    REQUIRE(launch.parameters.size() == sizeof(ForwardArguments));
+    ForwardArguments arguments;
+    std::memcpy(&arguments, launch.parameters.data(), sizeof arguments);
+    CHECK(arguments.x == buffers.x.data());
+    CHECK(arguments.y == buffers.y.data());
+    CHECK(arguments.batch == 4);
+    CHECK(arguments.height == 20);
+    CHECK(arguments.width == 22);
+    CHECK(arguments.pooled_height == 9);
+    CHECK(arguments.pooled_width == 10);
+    CHECK(launch.grid[1] == 1);
+    CHECK(launch.grid[2] == 1);
+}
+
+TEST_CASE("without a workspace the scratch comes from the stream and goes back to it") {
+    fake_cuda::reset();
+    const Model model = make_model();
+    Buffers buffers;
+    const auto before = fake_cuda::counters();
+    model.forward(buffers.x.data(), buffers.y.data(), small_case().shape);
+    const auto after = fake_cuda::counters();
+    CHECK(after.launches == before.launches + 1);
+    CHECK(after.allocations - before.allocations == after.frees - before.frees);
+    CHECK(after.waits == before.waits);
+}
+
+TEST_CASE("a batch of zero launches nothing, whatever the pointers") {
+    fake_cuda::reset();
+    const Model model = make_model();
+    Workspace workspace = model.workspace({0, 20, 22});
+    model.forward(nullptr, nullptr, {0, 20, 22}, nullptr, workspace);
+    model.forward(nullptr, nullptr, {0, 20, 22}, nullptr);
+    CHECK(fake_cuda::launches().empty());
+}
+
+TEST_CASE("bad arguments of a forward are named, and nothing is launched") {
+    fake_cuda::reset();
+    const Model model = make_model();
+    Buffers buffers;
+    Workspace workspace = model.workspace(small_case().shape), none;
+    const auto message = [&](const float* x, float* y, const Shape& shape, Workspace& scratch) {
+        const Caught error = caught([&] { model.forward(x, y, shape, nullptr, scratch); });
+        CHECK(error.code == ErrorCode::invalid_argument);
+        return error.message;
+    };
+    const Shape& shape = small_case().shape;
+    CHECK(message(nullptr, buffers.y.data(), shape, workspace).find("x is a null pointer") != std::string::npos);
+    CHECK(message(buffers.x.data(), nullptr, shape, workspace).find("y is a null pointer") != std::string::npos);
+    const auto* misaligned = reinterpret_cast<const float*>(reinterpret_cast<const char*>(buffers.x.data()) + 2);
+    CHECK(message(misaligned, buffers.y.data(), shape, workspace).find("aligned to 4 bytes") != std::string::npos);
+    CHECK(message(buffers.x.data(), buffers.y.data(), {4, 20, 3}, workspace).find("pool_kernel_size") != std::string::npos);
+    CHECK(message(buffers.x.data(), buffers.y.data(), {4000, 500, 500}, none).find("workspace holds 0") != std::string::npos);
+    CHECK(fake_cuda::launches().empty());
+}
+
+TEST_CASE("equal models share one loaded kernel, and the report says where each had it from") {
+    const TemporaryDirectory directory;
+    fake_cuda::reset();
+    const Options options = options_of(directory);
+    {
+        const Model first = make_model(options);
+        CHECK(first.kernel().origin == Origin::compiled);
+        CHECK(first.kernel().compile_ms > 0);
+        CHECK_FALSE(first.kernel().miss_reason.empty());
+        CHECK(first.kernel().arch == "sm_90a");
+        CHECK(first.kernel().registers > 0);
+        CHECK(first.kernel().cubin_bytes > 0);
+        CHECK(first.kernel().key.size() == 32);
+        const Model second = make_model(options);
+        CHECK(second.kernel().origin == Origin::memory);
+        CHECK(second.kernel().compile_ms == 0);
+        CHECK(second.kernel().key == first.kernel().key);
+        CHECK(fake_cuda::counters().libraries_loaded == 1);
+    }
+    CHECK(fake_cuda::counters().libraries_unloaded == 1);
+    CHECK(leaked() == 0);
+}
+
+TEST_CASE("construction cleans up after each driver call that fails") {
+    make_model();  // the cubin is in the cache now
+    for (const char* call : {"cuDevicePrimaryCtxRetain", "cuLibraryLoadData", "cuLibraryGetKernel", "cuKernelGetFunction",
+                             "cuFuncGetAttribute", "cuOccupancyMaxActiveBlocksPerMultiprocessor", "cuMemAlloc_v2", "cuMemcpyHtoD_v2"}) {
+        fake_cuda::reset();
+        const long before = leaked();
+        fake_cuda::fail(std::string(call) + "#1=2");
+        const Caught error = caught([] { make_model(); });
+        INFO(call << ": " << error.message);
+        CHECK(error.code == ErrorCode::out_of_memory);
+        CHECK(error.native_code == 2);
+        fake_cuda::fail("");
+        CHECK(leaked() == before);
+        make_model();  // and the next one works
+    }
+}
+
+TEST_CASE("a cached cubin that the driver refuses is compiled afresh; a fresh one is an error") {
+    const TemporaryDirectory directory;
+    const Options options = options_of(directory);
+    fake_cuda::reset();
+    { const Model model = make_model(options); }
+    fake_cuda::fail("cuLibraryLoadData#1=200");
+    {
+        const Model model = make_model(options);
+        CHECK(model.kernel().origin == Origin::compiled);
+        CHECK(model.kernel().miss_reason.find("refused") != std::string::npos);
+    }
+    const TemporaryDirectory empty;
+    fake_cuda::fail("cuLibraryLoadData=200");
+    const Caught error = caught([&] { make_model(options_of(empty)); });
+    CHECK(error.code == ErrorCode::driver_failure);
+    CHECK(error.native_code == 200);
+    fake_cuda::fail("");
+    CHECK(leaked() == 0);
+}
+
+TEST_CASE("a launch that fails is an error with the driver's code, and the next one works") {
+    fake_cuda::reset();
+    const Model model = make_model();
+    Buffers buffers;
+    Workspace workspace = model.workspace(small_case().shape);
+    fake_cuda::fail("cuLaunchKernel#1=719");
+    const Caught error = caught([&] { model.forward(buffers.x.data(), buffers.y.data(), small_case().shape, nullptr, workspace); });
+    CHECK(error.code == ErrorCode::driver_failure);
+    CHECK(error.native_code == 719);
+    CHECK(error.message.find("CUDA_ERROR_LAUNCH_FAILED") != std::string::npos);
+    model.forward(buffers.x.data(), buffers.y.data(), small_case().shape, nullptr, workspace);
+}
+
+TEST_CASE("a workspace and a scratch that do not fit are out of memory") {
+    fake_cuda::reset();
+    const Model model = make_model();
+    const Shape many{5000, 20, 22};
+    fake_cuda::fail("cuMemAlloc_v2=2,cuMemAllocAsync=2");
+    CHECK(caught([&] { (void)model.workspace(many); }).code == ErrorCode::out_of_memory);
+    Buffers buffers;
+    CHECK(caught([&] { model.forward(buffers.x.data(), buffers.y.data(), many); }).code == ErrorCode::out_of_memory);
+    fake_cuda::fail("");
+}
+
+TEST_CASE("destructors accept a driver that has shut down") {
+    fake_cuda::reset();
+    {
+        const Model model = make_model();
+        const Workspace workspace = model.workspace(small_case().shape);
+        fake_cuda::fail("*=4");
+    }
+    fake_cuda::fail("");
+}
+
+TEST_CASE("models move, and are used from many threads") {
+    fake_cuda::reset();
+    Model first = make_model();
+    Model second = std::move(first);
+    first = std::move(second);
+    Buffers buffers;
+    std::vector<std::jthread> threads;
+    for (int each = 0; each < 8; ++each) {
+        threads.emplace_back([&] {
+            Workspace workspace = first.workspace(small_case().shape);
+            for (int repeat = 0; repeat < 50; ++repeat) {
+                first.forward(buffers.x.data(), buffers.y.data(), small_case().shape, nullptr, workspace);
+            }
+        });
+    }
+    threads.clear();
+    CHECK(fake_cuda::counters().launches == 400);
+}
+
+TEST_CASE("a thousand models built and destroyed leave nothing behind") {
+    fake_cuda::reset();
+    const long before = leaked();
+    for (int each = 0; each < 1000; ++each) make_model();
+    CHECK(leaked() == before);
+}
+
+TEST_CASE("weights and devices that are not right are named") {
+    fake_cuda::reset();
+    const RandomCase& random = small_case();
+    CHECK(caught([&] { Model(random.spec, {std::span(random.weight).first(3), random.bias}); }).message.find("weight has 3 values") !=
+          std::string::npos);
+    CHECK(caught([&] { Model(random.spec, random.weights(), {.device = 7}); }).code == ErrorCode::no_device);
+    ModelSpec spec = random.spec;
+    spec.stride = 0;
+    CHECK(caught([&] { Model(spec, random.weights()); }).message.find("stride is 0x0") != std::string::npos);
+}

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/planner.hpp"
+
+#include <algorithm>
+#include <set>
+
+#include "driver/arch_table.hpp"
+#include "model/geometry.hpp"
+#include "model/specialisation.hpp"
+#include "model/validation.hpp"
+#include "support/benchmark_shapes.hpp"
+#include "support/catch.hpp"
+#include "support/random_case.hpp"
+
+using namespace kiln;
+using namespace kiln::test;
+
+TEST_CASE("every spec has a plan on every arch") {
+    for (std::uint32_t seed = 1; seed <= 200; ++seed) {
+        const ModelSpec spec = random_case(seed).spec;
+        for (const Arch* arch : ArchTable::all()) {
+            INFO(describe(spec) << " on " << arch->name());
+            CHECK(choose_plan(spec, *arch));
+        }
+    }
+    // The extremes of what validation lets pass.
+    for (const ModelSpec& spec :
+         {ModelSpec{.in_channels = 1, .out_channels = 1, .kernel_size = 1, .pool_kernel_size = 1},
+          ModelSpec{.in_channels = 1 << 20, .out_channels = 1, .kernel_size = 1, .pool_kernel_size = 1 << 16},
+          ModelSpec{.in_channels = 1, .out_channels = 1 << 20, .kernel_size = {1, 1024}, .pool_kernel_size = 1},
+          ModelSpec{.in_channels = 16, .out_channels = 4, .kernel_size = 1024, .pool_kernel_size = 3, .dilation = 1000}}) {
+        REQUIRE(check_spec(spec));
+        for (const Arch* arch : ArchTable::all()) CHECK(choose_plan(spec, *arch));
+    }
+}
+
+TEST_CASE("the plan is a pure function of spec and arch") {
+    for (const BenchmarkShape& benchmark : benchmark_shapes()) {
+        const auto first = choose_plan(benchmark.spec, Arch::sm_90a);
+        const auto second = choose_plan(benchmark.spec, Arch::sm_90a);
+        REQUIRE((first && second));
+        CHECK(first->family == second->family);
+        CHECK(first->candidate.tile == second->candidate.tile);
+    }
+}
+
+TEST_CASE("the plan is the candidate with the least predicted time, and no candidate is listed twice") {
+    for (const BenchmarkShape& benchmark : benchmark_shapes()) {
+        for (const Arch* arch : ArchTable::all()) {
+            const std::vector<Plan> plans = enumerate_plans(benchmark.spec, *arch);
+            REQUIRE_FALSE(plans.empty());
+            std::set<std::string> names;
+            for (const Plan& plan : plans) {
+                CHECK(plan.candidate.predicted_us >= plans.front().candidate.predicted_us);
+                CHECK(plan.candidate.predicted_us > 0);
+                CHECK_FALSE(plan.candidate.limiter.empty());
+                CHECK(names.insert(std::string(plan.family->name()) + to_string(plan.candidate.tile)).second);
+            }
+        }
+    }
+}
+
+TEST_CASE("more images are predicted to take no less time") {
+    for (const BenchmarkShape& benchmark : benchmark_shapes()) {
+        double before = 0;
+        for (const std::int64_t batch : {1, 4, 16, 64, 256, 1024}) {
+            ModelSpec spec = benchmark.spec;
+            spec.expected = Shape{batch, benchmark.shape.height, benchmark.shape.width};
+            const double now = choose_plan(spec, Arch::sm_90a)->candidate.predicted_us;
+            INFO(benchmark.name << " with " << batch << " images");
+            CHECK(now >= before);
+            before = now;
+        }
+    }
+}
+
+TEST_CASE("a tile prints its sizes and gives them back by name") {
+    const Tile tile{{"positions", 128}, {"filters", 64}};
+    CHECK(to_string(tile) == "positions=128,filters=64");
+    CHECK(tile_value(tile, "filters") == 64);
+    CHECK_THROWS_AS(tile_value(tile, "nonsense"), std::logic_error);
+}
+
+TEST_CASE("the source's constants are the spec's and the tile's, and expected is not among them") {
+    ModelSpec spec{.in_channels = 8, .out_channels = 64, .kernel_size = {3, 5}, .pool_kernel_size = 4, .padding = {1, 2}};
+    const auto constants = specialisation_constants(spec, {{"positions", 128}});
+    const auto value = [&](std::string_view name) { return tile_value(constants, name); };
+    CHECK(value("kernel_h") == 3);
+    CHECK(value("kernel_w") == 5);
+    CHECK(value("padding_w") == 2);
+    CHECK(value("is_sigmoid") == 1);
+    CHECK(value("positions") == 128);
+    spec.expected = Shape{1, 100, 100};
+    CHECK(specialisation_constants(spec, {{"positions", 128}}) == constants);
+}
+
+TEST_CASE("each field of a spec changes the source") {
+    const ModelSpec spec{.in_channels = 8, .out_channels = 64, .kernel_size = 3, .pool_kernel_size = 4};
+    std::vector<ModelSpec> changed(9, spec);
+    changed[0].in_channels = 9, changed[1].out_channels = 65, changed[2].kernel_size = {3, 2},
+    changed[3].pool_kernel_size = {2, 4};
+    changed[4].stride = 2, changed[5].padding = {0, 1}, changed[6].dilation = {1, 2}, changed[7].bias = false;
+    changed[8].activation = Activation::identity;
+    const auto constants = specialisation_constants(spec, {});
+    for (const ModelSpec& other : changed) CHECK(specialisation_constants(other, {}) != constants);
+}
+
+TEST_CASE("what a spec is tuned for fits it") {
+    for (std::uint32_t seed = 1; seed <= 100; ++seed) {
+        const ModelSpec spec = random_case(seed).spec;
+        CHECK(check_shape(spec, tuning_shape(spec)));
+    }
+    ModelSpec spec{.in_channels = 8, .out_channels = 64, .kernel_size = 3, .pool_kernel_size = 4, .expected = Shape{7, 100, 200}};
+    CHECK(tuning_shape(spec) == Shape{7, 100, 200});
+}
+
+TEST_CASE("tf32 on an arch without it is said to mean fp32") {
+    const ModelSpec spec{.in_channels = 8, .out_channels = 64, .kernel_size = 3, .pool_kernel_size = 4, .math = Math::tf32};
+    CHECK_FALSE(plan_note(spec, Arch::sm_75).empty());
+    CHECK(plan_note(spec, Arch::sm_90a).empty());
+}
