@@ -38,6 +38,8 @@ std::vector<std::int64_t> thread_filter_choices(std::int64_t out_channels, std::
     if (filter_lanes > 1) return {2, 4, 8};
     std::vector<std::int64_t> choices{2, 4, 8, 16};
     if (out_channels < 16) choices.push_back(out_channels <= 8 || out_channels % 2 == 0 ? out_channels : out_channels + 1);
+    std::sort(choices.begin(), choices.end());
+    choices.erase(std::unique(choices.begin(), choices.end()), choices.end());
     return choices;
 }
 
