@@ -3,6 +3,7 @@
 
 /// Everything a user of Kiln needs.
 #include <kiln/arch.hpp>
+#include <kiln/cache.hpp>
 #include <kiln/error.hpp>
 #include <kiln/log.hpp>
 #include <kiln/model.hpp>

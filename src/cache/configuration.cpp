@@ -30,13 +30,13 @@ void use_home(CacheConfiguration& configuration, const EnvironmentLookup& look_u
         return;
     }
     const std::string home = look_up("HOME");
-    const std::string_view advice = "kernels are kept in memory only; set KILN_CACHE_DIR to a directory to keep them";
+    const std::string_view advice = "KILN_CACHE_DIR can name a directory to keep kernels in";
     if (home.empty()) {
-        configuration.why_no_directory = fmt::format("HOME is not set: {}", advice);
+        configuration.why_no_directory = fmt::format("HOME is not set; {}", advice);
     } else if (home.front() != '/') {
-        configuration.why_no_directory = fmt::format("HOME is '{}', which is not an absolute path: {}", home, advice);
+        configuration.why_no_directory = fmt::format("HOME is '{}', which is not an absolute path; {}", home, advice);
     } else if (absolute_path(home) == "/") {
-        configuration.why_no_directory = fmt::format("HOME is '/': {}", advice);
+        configuration.why_no_directory = fmt::format("HOME is '/'; {}", advice);
     } else {
         configuration.directory = absolute_path(std::filesystem::path(home) / ".cache" / "kiln");
     }

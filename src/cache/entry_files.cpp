@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cache/entry_files.hpp"
 
+#include <algorithm>
 #include <ctime>
 #include <utility>
+#include <vector>
 
 #include "cache/layout.hpp"
 #include "support/atomic_file.hpp"
@@ -29,32 +31,29 @@ Io<FileDescriptor> open_entry(int directory, const std::string& key_name) {
 
 }  // namespace
 
-tl::expected<Found, Miss> read(int directory, const std::string& path, const Key& key, const Objection& objection) {
-    const std::string file_path = path + "/" + layout::entry_path(key.name);
-    auto file = open_entry(directory, key.name);
+tl::expected<Found, Miss> read(int directory, const std::string& path, const std::string& key_name, const Objection& objection) {
+    const auto file_path = [&] { return path + "/" + layout::entry_path(key_name); };
+    const auto unreadable = [&](const std::error_code& error) {
+        return miss(MissReason::unreadable, fmt::format("{}: {}", file_path(), error.message()));
+    };
+    auto file = open_entry(directory, key_name);
     if (!file && is(file.error(), std::errc::no_such_file_or_directory)) {
-        return miss(MissReason::absent, fmt::format("there is no {}", file_path));
+        return miss(MissReason::absent, fmt::format("there is no {}", file_path()));
     }
-    if (!file) return miss(MissReason::unreadable, fmt::format("{}: {}", file_path, file.error().message()));
+    if (!file) return unreadable(file.error());
     const auto facts = status(file->get());
-    if (!facts) return miss(MissReason::unreadable, fmt::format("{}: {}", file_path, facts.error().message()));
-    if (!S_ISREG(facts->st_mode)) return miss(MissReason::damaged, fmt::format("{} is not a file", file_path));
-    if (std::string why = objection(*facts, file_path); !why.empty()) return miss(MissReason::untrusted, std::move(why));
+    if (!facts) return unreadable(facts.error());
+    if (!S_ISREG(facts->st_mode)) return miss(MissReason::damaged, fmt::format("{} is not a file", file_path()));
+    if (std::string why = objection(*facts, file_path()); !why.empty()) return miss(MissReason::untrusted, std::move(why));
     const auto size = static_cast<std::uint64_t>(facts->st_size);
-    if (size > Entry::maximum_bytes) return miss(MissReason::damaged, fmt::format("{} has {} bytes", file_path, size));
+    if (size > Entry::maximum_bytes) return miss(MissReason::damaged, fmt::format("{} has {} bytes", file_path(), size));
 
     // Read, not mapped: a file that shrinks under a mapping kills the process.
     Bytes bytes(size);
     const auto count = read_at(file->get(), bytes, 0);
-    if (!count) return miss(MissReason::unreadable, fmt::format("{}: {}", file_path, count.error().message()));
-    auto entry = Entry::parse(ByteView(bytes).first(*count));
-    if (!entry) {
-        const bool other = entry.error().kind == EntryFault::Kind::other_version;
-        return miss(other ? MissReason::other_version : MissReason::damaged,
-                    fmt::format("{} cannot be used: {}", file_path, entry.error().what));
-    }
-    if (entry->key.text != key.text) return miss(MissReason::other_key, fmt::format("{} holds another kernel", file_path));
-    return Found{std::move(*entry), std::move(*file), *facts};
+    if (!count) return unreadable(count.error());
+    bytes.resize(*count);
+    return Found{std::move(bytes), std::move(*file), *facts};
 }
 
 void touch(const Found& found) noexcept {
@@ -80,19 +79,44 @@ Io<void> write(int directory, const std::string& key_name, ByteView bytes) {
     return file->commit(layout::entry_file(key_name));
 }
 
-void for_each(int directory, const std::function<void(int shard, const File&)>& call) {
+bool remove(int directory, const std::string& key_name) {
+    const auto shard = open_shard(directory, layout::shard(key_name));
+    return shard && remove_at(shard->get(), layout::entry_file(key_name));
+}
+
+void for_each(int directory, const std::function<void(const File&)>& call) {
     constexpr int shards = 256;
     for (int number = 0; number < shards; ++number) {
-        const std::string name = fmt::format("{:02x}", number);
-        const auto shard = open_shard(directory, name);
+        const std::string shard_name = fmt::format("{:02x}", number);
+        const auto shard = open_shard(directory, shard_name);
         if (!shard) continue;
-        (void)for_each_name(shard->get(), [&](const std::string& file_name) {
-            const std::string_view key_name = layout::key_name_of_file(name, file_name);
-            if (key_name.empty()) return;
-            const auto facts = status_at(shard->get(), file_name);
-            if (facts && S_ISREG(facts->st_mode)) call(shard->get(), File{std::string(key_name), *facts});
-        });
+        std::vector<std::string> names;
+        (void)for_each_name(shard->get(), [&](const std::string& name) { names.push_back(name); });
+        std::sort(names.begin(), names.end());
+        for (std::string& name : names) {
+            std::string key_name(layout::key_name_of_file(shard_name, name));
+            if (key_name.empty() && !AtomicFile::is_temporary_name(name)) continue;
+            const auto facts = status_at(shard->get(), name);
+            if (facts && S_ISREG(facts->st_mode)) call({shard->get(), std::move(name), *facts, std::move(key_name)});
+        }
     }
+}
+
+void list(int directory, const std::string& path, const ListFunction& call) {
+    Bytes front(Entry::maximum_head_bytes);
+    for_each(directory, [&](const File& file) {
+        if (file.key_name.empty()) return;
+        const auto opened = open_at(file.shard, file.name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+        const auto count = opened ? read_at(opened->get(), front, 0) : tl::unexpected(opened.error());
+        auto head = count ? EntryHead::parse(ByteView(front).first(*count))
+                          : tl::unexpected(EntryFault{EntryFault::Kind::damaged, count.error().message()});
+        const auto size = static_cast<std::uint64_t>(file.facts.st_size);
+        if (head && head->file_bytes != size) {
+            head = tl::unexpected(
+                EntryFault{EntryFault::Kind::damaged, fmt::format("it has {} bytes and should have {}", size, head->file_bytes)});
+        }
+        call({file.key_name, path + "/" + layout::entry_path(file.key_name), size, file.facts.st_mtim.tv_sec, std::move(head)});
+    });
 }
 
 }  // namespace kiln::entry_files

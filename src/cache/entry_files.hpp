@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cstdint>
-#include <ctime>
 #include <functional>
 #include <string>
 
 #include <tl/expected.hpp>
 
 #include "cache/entry.hpp"
+#include "cache/layer.hpp"
 #include "cache/miss.hpp"
 #include "support/files.hpp"
 
@@ -22,13 +21,14 @@ namespace entry_files {
 using Objection = std::function<std::string(const struct stat& facts, const std::string& path)>;
 
 struct Found {
-    Entry entry;
+    Bytes bytes;          ///< as they are: nothing has been verified
     FileDescriptor file;  ///< still open, for `touch`
     struct stat facts;
 };
 
-/// The verified entry of this key. `path` names the directory in what is said about it.
-[[nodiscard]] tl::expected<Found, Miss> read(int directory, const std::string& path, const Key& key, const Objection& objection);
+/// The file of this name. `path` names the directory in what is said about it.
+[[nodiscard]] tl::expected<Found, Miss> read(int directory, const std::string& path, const std::string& key_name,
+                                             const Objection& objection);
 
 /// Tells the eviction that an entry was of use, if it is older than an hour or in the future. Never fails.
 void touch(const Found& found) noexcept;
@@ -36,14 +36,25 @@ void touch(const Found& found) noexcept;
 /// Puts an entry under its name, whole or not at all. The shard is made where it is missing.
 [[nodiscard]] Io<void> write(int directory, const std::string& key_name, ByteView bytes);
 
-/// One file with an entry's name; what is in it has not been looked at.
+/// Removes an entry; false if there is none, or it could not be.
+bool remove(int directory, const std::string& key_name);
+
+/// A file in a shard that is open.
 struct File {
-    std::string key_name;
+    int shard;
+    std::string name;
     struct stat facts;
+
+    /// The key's name if this is an entry; empty if it is a temporary that a writer made, and has perhaps left behind.
+    std::string key_name;
 };
 
-/// Calls with each entry file, shard by shard; the shard is open meanwhile. Unreadable shards are skipped.
-void for_each(int directory, const std::function<void(int shard, const File&)>& call);
+/// Calls with each file that is ours, in the order of names. What else lies around is passed over, and so are shards that cannot
+/// be read.
+void for_each(int directory, const std::function<void(const File&)>& call);
+
+/// Calls with what the head of each entry says; `path` is that of the directory.
+void list(int directory, const std::string& path, const ListFunction& call);
 
 }  // namespace entry_files
 }  // namespace kiln

@@ -7,10 +7,10 @@
 
 namespace kiln {
 
-KernelCache::KernelCache(CacheConfiguration configuration, std::string build_id)
+KernelCache::KernelCache(CacheConfiguration configuration, std::string build_id, const Patience& patience)
     : configuration_(std::move(configuration)),
       build_id_(std::move(build_id)),
-      core_([this] { return std::make_unique<Core>(configuration_); }) {}
+      core_([this, patience] { return std::make_unique<Core>(configuration_, patience); }) {}
 
 KernelCache::~KernelCache() = default;
 
@@ -26,6 +26,10 @@ Result<CachedKernel> KernelCache::obtain_on_disk(const KernelRequest& request, c
 
 CacheLook KernelCache::look(const KernelRequest& request) {
     return core_.get().look(key(request));
+}
+
+std::optional<Nearest> KernelCache::nearest(const KernelRequest& request) {
+    return core_.get().nearest(key(request), request.spec_json);
 }
 
 void KernelCache::refused(const Key& key, const Bytes& cubin) {

@@ -9,9 +9,11 @@
 #include <kiln/options.hpp>
 #include <kiln/report.hpp>
 
+#include "cache/compile_turn.hpp"
 #include "cache/configuration.hpp"
 #include "cache/kernel_request.hpp"
 #include "cache/key.hpp"
+#include "cache/nearest.hpp"
 #include "support/bytes.hpp"
 #include "support/process_local.hpp"
 #include "support/result.hpp"
@@ -62,7 +64,7 @@ public:
                                                                    const BuildIdFunction& build_id = {});
 
     /// One that shares nothing with others.
-    explicit KernelCache(CacheConfiguration configuration, std::string build_id = {});
+    explicit KernelCache(CacheConfiguration configuration, std::string build_id = {}, const Patience& patience = {});
     KernelCache(const KernelCache&) = delete;
     KernelCache& operator=(const KernelCache&) = delete;
     ~KernelCache();
@@ -75,6 +77,9 @@ public:
     [[nodiscard]] Result<CachedKernel> obtain_on_disk(const KernelRequest& request, const CompileFunction& compile);
 
     [[nodiscard]] CacheLook look(const KernelRequest& request);
+
+    /// The entry that comes closest to this kernel, which is not it: why it would be compiled. Reads the head of every entry.
+    [[nodiscard]] std::optional<Nearest> nearest(const KernelRequest& request);
 
     /// The driver of this process refuses this cubin: equal bytes are no hit any more here, and other processes, whose driver may
     /// be newer, keep theirs.

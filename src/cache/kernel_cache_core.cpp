@@ -2,7 +2,10 @@
 #include "cache/kernel_cache_core.hpp"
 
 #include <utility>
+#include <variant>
 
+#include "cache/counters.hpp"
+#include "cache/cubin_check.hpp"
 #include "support/log.hpp"
 
 namespace kiln {
@@ -18,94 +21,167 @@ CachedKernel from_memory(Key key, const MemoryCubins::Item& item) {
     return kernel;
 }
 
+/// What strict mode takes for a fault instead of asking the next place: somebody who ships a cache wants to know.
+bool is_fault(MissReason reason) {
+    switch (reason) {
+        case MissReason::damaged:
+        case MissReason::other_key:
+        case MissReason::untrusted:
+        case MissReason::unreadable: return true;
+        case MissReason::absent:
+        case MissReason::other_version:
+        case MissReason::refused: break;
+    }
+    return false;
+}
+
 }  // namespace
 
-KernelCache::Core::Core(const CacheConfiguration& configuration) : configuration_(configuration), user_(configuration) {}
+KernelCache::Core::Core(const CacheConfiguration& configuration, const Patience& patience)
+    : configuration_(configuration), patience_(patience), layers_(open_layers(configuration)), user_(configuration) {}
 
 Result<CachedKernel> KernelCache::Core::obtain(Key key, const KernelRequest& request, const CompileFunction& compile) {
-    if (const auto item = memory_.find(key)) return from_memory(std::move(key), *item);
-    auto [result, joined] = flights_.run(key, [&] { return from_layers_or_compiler(key, request, compile); });
-    if (result && joined) {
+    count(&Counters::requests);
+    if (const auto item = memory_.find(key)) {
+        count_hit(Origin::memory);
+        return from_memory(std::move(key), *item);
+    }
+    auto [result, joined] = flights_.run(key, [&] { return work_for(key, request, compile); });
+    if (joined && result) {
+        count_hit(Origin::memory);
         result->origin = Origin::memory;
         result->miss_reason.clear();
         result->compile_ms = 0;
+    } else if (joined) {
+        count(&Counters::shared_failures);
     }
     return std::move(result);
 }
 
-Result<CachedKernel> KernelCache::Core::from_layers_or_compiler(const Key& key, const KernelRequest& request,
-                                                                const CompileFunction& compile) {
+Result<CachedKernel> KernelCache::Core::work_for(const Key& key, const KernelRequest& request, const CompileFunction& compile) {
     // Again, because the thread that worked before this one may have finished since.
-    if (const auto item = memory_.find(key)) return from_memory(key, *item);
-    auto found = search(key);
-    if (!found && configuration_.strict) {
-        return fail(ErrorCode::not_cached, "strict mode compiles nothing, and kernel {} ({}, {}) is not cached: {}", key.name,
-                    request.family, request.arch.name(), found.error().what);
+    if (const auto item = memory_.find(key)) {
+        count_hit(Origin::memory);
+        return from_memory(key, *item);
     }
-    if (!found) return compile_and_keep(key, request, compile, found.error());
+    auto found = search(key);
+    if (found) return take(key, std::move(*found));
+    if (configuration_.strict) return refuse_to_compile(key, request, found.error());
 
+    CompileTurn turn;
+    if (user_.why_not_writable().empty()) {
+        const auto look_again = [&]() -> std::optional<Entry> {
+            auto entry = user_.look(key);
+            if (!entry || is_refused(key, entry->cubin)) return std::nullopt;
+            return std::move(*entry);
+        };
+        auto waited = CompileTurn::wait(user_.directory(), key, look_again, patience_);
+        if (auto* entry = std::get_if<Entry>(&waited)) return take(key, {std::move(*entry), Origin::user});
+        turn = std::move(std::get<CompileTurn>(waited));
+    }
+    return compile_and_keep(key, request, compile, found.error());
+}
+
+Result<CachedKernel> KernelCache::Core::take(const Key& key, Found found) {
+    count_hit(found.origin);
+    log::debug("kernel {}: from {}", key.name, to_string(found.origin));
     CachedKernel kernel;
-    kernel.cubin = std::make_shared<const Bytes>(std::move(found->entry.cubin));
-    kernel.origin = found->origin;
+    kernel.cubin = std::make_shared<const Bytes>(std::move(found.entry.cubin));
+    kernel.origin = found.origin;
     kernel.key = key;
-    kernel.toolchain = std::move(found->entry.facts.toolchain);
+    kernel.toolchain = std::move(found.entry.facts.toolchain);
     kernel.on_disk = true;
     memory_.put(key, {kernel.cubin, kernel.toolchain, true});
-    log::debug("kernel {} came from {}", key.name, to_string(kernel.origin));
     return kernel;
 }
 
 Result<CachedKernel> KernelCache::Core::compile_and_keep(const Key& key, const KernelRequest& request,
-                                                         const CompileFunction& compile, const Miss& miss) {
-    log::info("compiling {} ({}) for {}: {}", request.family, key.name, request.arch.name(), miss.what);
+                                                         const CompileFunction& compile, const Missed& miss) {
+    count_miss(miss.reason);
+    log::info("kernel {}: compiling {} for {}, because {}", key.name, request.family, request.arch.name(), miss.what);
     auto compiled = compile();
     if (!compiled) {
-        log::info("{} for {} did not compile: {}", key.name, request.arch.name(), compiled.error().message);
+        count(&Counters::compile_failures);
+        log::info("kernel {}: did not compile: {}", key.name, compiled.error().message);
         return pass_on(compiled);
     }
-    log::info("compiled {} for {} in {:.0f} ms", key.name, request.arch.name(), compiled->compile_ms);
+    count(&Counters::compiled);
+    log::info("kernel {}: compiled in {:.0f} ms", key.name, compiled->compile_ms);
 
     CachedKernel kernel;
     kernel.cubin = std::make_shared<const Bytes>(std::move(compiled->cubin));
     kernel.miss_reason = miss.what;
     kernel.compile_ms = compiled->compile_ms;
     kernel.key = key;
-    if (miss.reason == MissReason::refused) {
-        kernel.publish_error = "the entry that this driver refuses stays for those whose driver takes it";
-    } else {
-        kernel.publish_error = user_.publish(key, {kernel.toolchain, request.spec_json}, *kernel.cubin);
-    }
+    kernel.toolchain = toolchain_of(*kernel.cubin);
+    // Another process's driver may be newer and take what this one refused.
+    kernel.publish_error =
+        miss.own_entry_is_refused ? "the entry that this driver refuses is kept for others" : publish(kernel, request);
     kernel.on_disk = kernel.publish_error.empty();
     memory_.put(key, {kernel.cubin, kernel.toolchain, kernel.on_disk});
     return kernel;
 }
 
-tl::expected<KernelCache::Core::Found, Miss> KernelCache::Core::search(const Key& key) {
-    Miss telling;
-    const auto remember = [&](const Miss& miss) {
-        if (telling.what.empty() || (telling.reason == MissReason::absent && miss.reason != MissReason::absent)) telling = miss;
+tl::unexpected<Failure> KernelCache::Core::refuse_to_compile(const Key& key, const KernelRequest& request, const Miss& miss) {
+    count_miss(miss.reason);
+    count(&Counters::strict);
+    if (is_fault(miss.reason)) {
+        return fail(ErrorCode::bad_file, "strict mode compiles nothing, and kernel {} ({} for {}) cannot be had: {}", key.name,
+                    request.family, request.arch.name(), miss.what);
+    }
+    const auto closest = nearest(key, request.spec_json);
+    return fail(ErrorCode::not_cached, "strict mode compiles nothing, and kernel {} ({} for {}) is not cached: {}; {}", key.name,
+                request.family, request.arch.name(), miss.what,
+                closest ? fmt::format("the nearest entry is {}: {}", closest->key_name, closest->text())
+                        : std::string("there is no entry at all"));
+}
+
+std::string KernelCache::Core::publish(const CachedKernel& kernel, const KernelRequest& request) {
+    const auto bytes = Entry::encode(kernel.key, {kernel.toolchain, request.spec_json}, *kernel.cubin);
+    if (bytes) return user_.publish(kernel.key.name, *bytes);
+    count(&Counters::publish_failures);
+    log::warning("{}", bytes.error().message);
+    return bytes.error().message;
+}
+
+tl::expected<KernelCache::Core::Found, KernelCache::Core::Missed> KernelCache::Core::search(const Key& key) {
+    Missed telling;
+    const auto remember = [&](Miss miss) {
+        const bool says_more = telling.reason == MissReason::absent && miss.reason != MissReason::absent;
+        if (telling.what.empty() || says_more) static_cast<Miss&>(telling) = std::move(miss);
     };
     for (const auto& layer : layers_) {
         auto entry = look_in(*layer, key);
         if (entry) return Found{std::move(*entry), layer->origin()};
-        remember(entry.error());
+        remember(std::move(entry.error()));
+        if (configuration_.strict && is_fault(telling.reason)) return tl::unexpected(std::move(telling));
     }
     auto entry = look_in(user_, key);
     if (entry) return Found{std::move(*entry), user_.origin()};
-    // What was refused in the user's directory must not be overwritten, whatever the layers said.
-    if (entry.error().reason == MissReason::refused) telling = {};
-    remember(entry.error());
+    telling.own_entry_is_refused = entry.error().reason == MissReason::refused;
+    remember(std::move(entry.error()));
     return tl::unexpected(std::move(telling));
 }
 
 tl::expected<Entry, Miss> KernelCache::Core::look_in(Layer& layer, const Key& key) {
     auto entry = layer.look(key);
-    if (!entry) {
-        if (entry.error().reason != MissReason::absent) log::info("{}", entry.error().what);
-        return entry;
+    if (entry && is_refused(key, entry->cubin)) {
+        entry = tl::unexpected(Miss{MissReason::refused, fmt::format("the driver refused the cubin in {}", layer.path())});
     }
-    if (!is_refused(key, entry->cubin)) return entry;
-    return tl::unexpected(Miss{MissReason::refused, fmt::format("the driver refused the cubin in {}", layer.path())});
+    if (!entry) say_what_is_wrong(layer, entry.error());
+    return entry;
+}
+
+void KernelCache::Core::say_what_is_wrong(const Layer& layer, const Miss& miss) {
+    if (miss.reason == MissReason::absent || miss.reason == MissReason::refused) return;
+    if (miss.reason == MissReason::damaged) count(&Counters::damaged);
+    const bool whole_layer = miss.reason == MissReason::untrusted || miss.reason == MissReason::unreadable;
+    const std::lock_guard lock(mutex_);
+    if (whole_layer && &layer != &user_ && warned_about_.insert(&layer).second) {
+        log::warning("{}; it is passed over", miss.what);
+    } else {
+        log::info("{}", miss.what);
+    }
 }
 
 CacheLook KernelCache::Core::look(Key key) {
@@ -125,24 +201,33 @@ CacheLook KernelCache::Core::look(Key key) {
     return result;
 }
 
+std::optional<Nearest> KernelCache::Core::nearest(const Key& key, const std::string& spec_json) {
+    NearestFinder finder(key, spec_json);
+    const auto consider = [&](const ListedEntry& entry) { finder.consider(entry); };
+    for (const auto& layer : layers_) (void)layer->list(consider);
+    (void)user_.list(consider);
+    return finder.result();
+}
+
 void KernelCache::Core::keep_on_disk(CachedKernel& kernel, const KernelRequest& request) {
     if (search(kernel.key)) return;
-    kernel.publish_error = user_.publish(kernel.key, {kernel.toolchain, request.spec_json}, *kernel.cubin);
+    kernel.publish_error = publish(kernel, request);
     kernel.on_disk = kernel.publish_error.empty();
     memory_.put(kernel.key, {kernel.cubin, kernel.toolchain, kernel.on_disk});
 }
 
 void KernelCache::Core::refused(const Key& key, const Bytes& cubin) {
-    log::info("the driver refuses the cubin of kernel {}", key.name);
+    count(&Counters::refused);
+    log::info("kernel {}: the driver refuses this cubin", key.name);
     {
-        const std::lock_guard lock(refused_mutex_);
+        const std::lock_guard lock(mutex_);
         refused_.emplace(key.name, xxh3_128(cubin));
     }
     memory_.erase(key);
 }
 
 bool KernelCache::Core::is_refused(const Key& key, const Bytes& cubin) {
-    const std::lock_guard lock(refused_mutex_);
+    const std::lock_guard lock(mutex_);
     return !refused_.empty() && refused_.contains({key.name, xxh3_128(cubin)});
 }
 

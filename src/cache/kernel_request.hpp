@@ -7,6 +7,9 @@
 
 namespace kiln {
 
+/// The function in every cubin, whatever the family.
+inline constexpr const char* kernel_function_name = "kiln_forward";
+
 /// Everything that a kernel is made from. The key is computed from this and from nothing else.
 struct KernelRequest {
     Arch arch;

@@ -35,6 +35,7 @@ tl::expected<FileDescriptor, Miss> OwnDirectory::open() const {
 }
 
 tl::expected<FileDescriptor, Miss> OwnDirectory::make() const {
+    if (auto there = open(); there || there.error().reason != MissReason::absent) return there;
     if (const auto made = make_directories(parent_, directory_mode); !made) return miss(parent_, made.error());
     const auto parent = open_at(AT_FDCWD, parent_, O_RDONLY | O_DIRECTORY);
     if (!parent) return miss(parent_, parent.error());

@@ -28,6 +28,8 @@ std::string_view to_string(ErrorCode code) noexcept {
 Error::Error(ErrorCode code, const std::string& message, int native_code, std::string log)
     : std::runtime_error(message), code_(code), native_code_(native_code), log_(std::move(log)) {}
 
-void throw_error(Failure failure) { throw Error(failure.code, failure.message, failure.native_code, std::move(failure.log)); }
+void throw_error(Failure failure) {
+    throw Error(failure.code, failure.message, failure.native_code, std::move(failure.log));
+}
 
 }  // namespace kiln

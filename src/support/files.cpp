@@ -47,6 +47,12 @@ Io<struct stat> status_at(int directory, const std::string& path, int flags) {
     return facts;
 }
 
+Io<bool> is_read_only_mount(int file) {
+    struct statvfs facts {};
+    if (repeat_while_interrupted([&] { return sys::fstatvfs(file, &facts); }) < 0) return last_error();
+    return (facts.f_flag & ST_RDONLY) != 0;
+}
+
 Io<void> make_directory_at(int directory, const std::string& path, mode_t mode) {
     return done_unless_negative(repeat_while_interrupted([&] { return sys::mkdirat(directory, path.c_str(), mode); }));
 }

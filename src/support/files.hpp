@@ -32,6 +32,7 @@ using Io = tl::expected<T, std::error_code>;
 [[nodiscard]] Io<FileDescriptor> open_at(int directory, const std::string& path, int flags, mode_t mode = 0);
 [[nodiscard]] Io<struct stat> status(int file);
 [[nodiscard]] Io<struct stat> status_at(int directory, const std::string& path, int flags = AT_SYMLINK_NOFOLLOW);
+[[nodiscard]] Io<bool> is_read_only_mount(int file);
 [[nodiscard]] Io<void> make_directory_at(int directory, const std::string& path, mode_t mode);
 [[nodiscard]] Io<void> rename_at(int directory, const std::string& from, const std::string& to);
 [[nodiscard]] Io<void> remove_at(int directory, const std::string& path);

@@ -17,8 +17,9 @@ using test::sample_request;
 
 namespace {
 
+/// Small, so that every byte of it can be tried.
 Bytes sample_entry() {
-    const auto file = Entry::encode(make_key(sample_request()), sample_facts(), sample_cubin());
+    const auto file = Entry::encode(make_key(sample_request()), sample_facts(), bytes_of("these bytes stand for a cubin"));
     REQUIRE(file);
     return *file;
 }
@@ -35,7 +36,7 @@ void seal(Bytes& file, std::size_t head_bytes) {
 }  // namespace
 
 TEST_CASE("the golden entry: its bytes change only with the format version") {
-    CHECK(xxh3_128(sample_entry()).hex() == "90ac6c161814674f6124b4b67121fe8e");
+    CHECK(xxh3_128(sample_entry()).hex() == "bc7dfadcfde61755964c0f590eb99a25");
 }
 
 TEST_CASE("an entry reads back") {
@@ -65,7 +66,7 @@ TEST_CASE("the head of an entry reads alone") {
     CHECK(head->cubin_bytes == sample_cubin().size());
     CHECK(head->source_bytes == 10'000);
     CHECK(parse_key_head(head->key_head)->arch == "sm_90a");
-    CHECK(head->facts.toolchain == "NVRTC 13.0");
+    CHECK(head->facts.toolchain == "13.0.88");
 }
 
 TEST_CASE("an entry that is cut at any length is damaged, and so is one with more") {
@@ -132,11 +133,11 @@ TEST_CASE("fields that do not fit in 4 KB, or are not plain text, make no entry"
 TEST_CASE("fields that are not plain text are damage, though every hash is right") {
     Bytes file = sample_entry();
     const auto head_bytes = static_cast<std::size_t>(load_little<std::uint64_t>(file, 16));
-    const std::size_t at = as_text(file).find("NVRTC");
+    const std::size_t at = as_text(file).find("13.0.88");
     file[at] = std::byte{0x1b};
     seal(file, head_bytes);
     CHECK_FALSE(Entry::parse(file));
-    file[at] = std::byte{'N'};
+    file[at] = std::byte{'1'};
     seal(file, head_bytes);
     CHECK(Entry::parse(file));
 }

@@ -11,46 +11,20 @@
 #include <thread>
 #include <vector>
 
-#include "cache/layout.hpp"
 #include "support/catch.hpp"
 #include "support/sample_kernel.hpp"
 #include "support/temporary_directory.hpp"
 
 using namespace kiln;
 using test::bytes_of;
+using test::Compiler;
+using test::configuration_in;
+using test::entry_path;
+using test::no_compiler;
+using test::own_name;
 using test::sample_cubin;
 using test::sample_request;
 using test::TemporaryDirectory;
-
-namespace {
-
-CacheConfiguration configuration_in(const TemporaryDirectory& directory) {
-    CacheConfiguration configuration;
-    configuration.directory = directory.path();
-    configuration.directory_is_named = true;
-    return configuration;
-}
-
-/// A compiler that counts.
-struct Compiler {
-    int calls = 0;
-    CompileFunction function() {
-        return [this]() -> Result<CompiledKernel> {
-            ++calls;
-            return CompiledKernel{sample_cubin(), 12.5};
-        };
-    }
-};
-
-CompileFunction no_compiler() {
-    return []() -> Result<CompiledKernel> { return fail(ErrorCode::internal, "nothing should be compiled here"); };
-}
-
-std::string entry_path(const TemporaryDirectory& directory, const KernelCache& cache, const KernelRequest& request) {
-    return directory / ("u" + std::to_string(geteuid()) + "/" + layout::entry_path(cache.key(request).name));
-}
-
-}  // namespace
 
 TEST_CASE("a kernel is compiled once, then comes from memory, then from the disk") {
     const TemporaryDirectory directory;
@@ -87,7 +61,7 @@ TEST_CASE("files are for all to read and the owner to write, and nothing else is
     KernelCache cache(configuration_in(directory));
     REQUIRE(cache.obtain(sample_request(), compiler.function()));
     struct stat facts {};
-    const std::string path = entry_path(directory, cache, sample_request());
+    const std::string path = entry_path(directory.path(), sample_request());
     REQUIRE(stat(path.c_str(), &facts) == 0);
     CHECK((facts.st_mode & 0133) == 0);
     const auto shard = std::filesystem::path(path).parent_path();
@@ -99,7 +73,7 @@ TEST_CASE("a damaged entry is a miss, and the next publish mends it") {
     Compiler compiler;
     KernelCache first(configuration_in(directory));
     REQUIRE(first.obtain(sample_request(), compiler.function()));
-    const std::string path = entry_path(directory, first, sample_request());
+    const std::string path = entry_path(directory.path(), sample_request());
     std::filesystem::resize_file(path, std::filesystem::file_size(path) - 1);
 
     KernelCache second(configuration_in(directory));
@@ -120,9 +94,9 @@ TEST_CASE("an entry under the name of another is not believed") {
     KernelRequest other = sample_request();
     other.source = "another source";
     REQUIRE(first.obtain(other, compiler.function()));
-    const std::string path = entry_path(directory, first, sample_request());
+    const std::string path = entry_path(directory.path(), sample_request());
     std::filesystem::create_directories(std::filesystem::path(path).parent_path());
-    std::filesystem::copy_file(entry_path(directory, first, other), path);
+    std::filesystem::copy_file(entry_path(directory.path(), other), path);
     KernelCache second(configuration_in(directory));
     CHECK(second.obtain(sample_request(), compiler.function())->origin == Origin::compiled);
 }
@@ -132,7 +106,7 @@ TEST_CASE("what is planted under an entry's name does no harm") {
     Compiler compiler;
     KernelCache first(configuration_in(directory));
     REQUIRE(first.obtain(sample_request(), compiler.function()));
-    const std::string path = entry_path(directory, first, sample_request());
+    const std::string path = entry_path(directory.path(), sample_request());
     std::filesystem::remove(path);
     SECTION("a pipe, which would block who opens it") {
         REQUIRE(mkfifo(path.c_str(), 0644) == 0);
@@ -285,7 +259,7 @@ TEST_CASE("what is in memory only can be put on disk later") {
     Compiler compiler;
     KernelCache cache(configuration_in(directory));
     REQUIRE(cache.obtain(sample_request(), compiler.function()));
-    std::filesystem::remove_all(directory / ("u" + std::to_string(geteuid())));
+    std::filesystem::remove_all(directory / own_name());
     const auto kept = cache.obtain_on_disk(sample_request(), no_compiler());
     REQUIRE(kept);
     CHECK(kept->on_disk);
@@ -314,7 +288,7 @@ TEST_CASE("a hit tells the eviction that the entry is in use, also after the clo
     Compiler compiler;
     KernelCache filler(configuration_in(directory));
     REQUIRE(filler.obtain(sample_request(), compiler.function()));
-    const std::string path = entry_path(directory, filler, sample_request());
+    const std::string path = entry_path(directory.path(), sample_request());
     const auto set_age_s = [&](time_t age_s) {
         const timespec times[2] = {{0, UTIME_OMIT}, {std::time(nullptr) - age_s, 0}};
         REQUIRE(utimensat(AT_FDCWD, path.c_str(), times, 0) == 0);

@@ -7,27 +7,17 @@
 #include <filesystem>
 #include <fstream>
 
-#include <fmt/format.h>
-
 #include "cache/trust.hpp"
 #include "support/catch.hpp"
+#include "support/sample_kernel.hpp"
 #include "support/temporary_directory.hpp"
 
 using namespace kiln;
+using test::configuration_in;
+using test::own_name;
 using test::TemporaryDirectory;
 
 namespace {
-
-CacheConfiguration configuration_in(const std::string& directory) {
-    CacheConfiguration configuration;
-    configuration.directory = directory;
-    configuration.directory_is_named = true;
-    return configuration;
-}
-
-std::string own_name() {
-    return "u" + std::to_string(geteuid());
-}
 
 class Umask {
 public:
@@ -70,7 +60,7 @@ TEST_CASE("a directory is made with its parents, for all to read and the owner t
         const Umask umask(0);
         const OwnDirectory own(configuration_in(temporary / "a/b"));
         REQUIRE(own.make());
-        CHECK(own.path() == temporary / ("a/b/" + own_name()));
+        CHECK(own.path() == (temporary / ("a/b/" + own_name())).string());
         CHECK(mode_of(own.path()) == 0755);
         CHECK(own.open());
     }
@@ -124,7 +114,7 @@ TEST_CASE("an own directory that others can write to is refused, unless every na
         const auto refused = OwnDirectory(configuration).open();
         REQUIRE_FALSE(refused);
         CHECK(refused.error().reason == MissReason::untrusted);
-        CHECK(refused.error().what.find("chmod go-w " + (temporary / own_name())) != std::string::npos);
+        CHECK(refused.error().what.find("chmod go-w " + (temporary / own_name()).string()) != std::string::npos);
 
         configuration.trust_named_paths = true;
         CHECK(OwnDirectory(configuration).open());
