@@ -48,40 +48,51 @@ void make_cancelling(RandomCase& random) {
 }  // namespace
 
 TEST_CASE("random specs meet the contract, in every family") {
-    for (std::uint32_t seed = 1; seed <= 80; ++seed) {
-        const RandomCase random = random_case(seed);
-        check_contract(random, best_plan_of_each_family(random.spec));
-    }
+    std::vector<RandomCase> cases;
+    for (std::uint32_t seed = 1; seed <= 80; ++seed) cases.push_back(random_case(seed));
+    check_contract_in_every_family(cases);
 }
 
 TEST_CASE("every legal tile of small specs meets the contract") {
     for (std::uint32_t seed = 301; seed <= 306; ++seed) {
         const RandomCase random = random_case(seed);
-        check_contract(random, enumerate_plans(random.spec, device_arch()));
+        const std::vector<Plan> plans = enumerate_plans(random.spec, device_arch());
+        compile_ahead(random.spec, plans);
+        check_contract(random, plans);
     }
 }
 
 TEST_CASE("the benchmark shapes meet the contract with few images, both activations") {
+    std::vector<RandomCase> cases;
     for (const BenchmarkShape& benchmark : benchmark_shapes()) {
         Shape shape = benchmark.shape;
         shape.batch = std::min<std::int64_t>(shape.batch, shape.height >= 1024 ? 1 : 3);
-        for (const ModelSpec& spec : {benchmark.spec, with_identity(benchmark.spec)}) {
-            const RandomCase random = drawn_case(spec, shape, 7);
-            check_contract(random, best_plan_of_each_family(spec));
+        for (ModelSpec spec : {benchmark.spec, with_identity(benchmark.spec)}) {
+            spec.expected = benchmark.shape;
+            cases.push_back(drawn_case(spec, shape, 7));
         }
     }
+    check_contract_in_every_family(cases);
 }
 
 TEST_CASE("tf32 meets its own bound") {
+    std::vector<RandomCase> cases;
     for (std::uint32_t seed = 401; seed <= 430; ++seed) {
-        RandomCase random = random_case(seed);
-        random.spec.math = Math::tf32;
-        check_contract(random, best_plan_of_each_family(random.spec));
+        cases.push_back(random_case(seed));
+        cases.back().spec.math = Math::tf32;
     }
+    for (const BenchmarkShape& benchmark : benchmark_shapes()) {
+        if (benchmark.shape.height >= 1024) continue;
+        ModelSpec spec = with_identity(benchmark.spec);
+        spec.math = Math::tf32;
+        cases.push_back(drawn_case(spec, {1, benchmark.shape.height, benchmark.shape.width}, 9));
+    }
+    check_contract_in_every_family(cases);
 }
 
 TEST_CASE("a single logit meets its bound on adversarial data") {
     // One window an image and one filter: y is the logit itself, and the batch gives many of them.
+    std::vector<RandomCase> cases;
     for (const std::int64_t channels : {1, 5, 8, 64, 512}) {
         for (const std::int64_t kernel : {1, 3, 7}) {
             const ModelSpec spec{.in_channels = channels,
@@ -90,16 +101,15 @@ TEST_CASE("a single logit meets its bound on adversarial data") {
                                  .pool_kernel_size = 2,
                                  .activation = Activation::identity};
             const Shape shape{.batch = 24, .height = kernel + 1, .width = kernel + 1};
-            for (int kind = 0; kind < 4; ++kind) {
-                RandomCase random = drawn_case(spec, shape, static_cast<std::uint32_t>(1000 + kind));
-                if (kind == 1) make_non_negative(random);
-                if (kind == 2) spread_magnitudes(random, 3);
-                if (kind == 3) make_cancelling(random);
-                INFO("channels " << channels << ", kernel " << kernel << ", kind " << kind);
-                check_contract(random, best_plan_of_each_family(spec), Tolerance::logit_alone);
-            }
+            RandomCase normal = drawn_case(spec, shape, 1000);
+            RandomCase non_negative = normal, spread = normal, cancelling = normal;
+            make_non_negative(non_negative);
+            spread_magnitudes(spread, 3);
+            make_cancelling(cancelling);
+            for (RandomCase* each : {&normal, &non_negative, &spread, &cancelling}) cases.push_back(std::move(*each));
         }
     }
+    check_contract_in_every_family(cases, Tolerance::logit_alone);
 }
 
 TEST_CASE("the sizes at the edges meet the contract") {
@@ -127,12 +137,11 @@ TEST_CASE("the sizes at the edges meet the contract") {
         {{.in_channels = 3, .out_channels = 5, .kernel_size = 3, .pool_kernel_size = 2, .dilation = 17}, {2, 40, 47}},
         {{.in_channels = 300, .out_channels = 300, .kernel_size = 1, .pool_kernel_size = 1}, {2, 9, 9}},
     };
+    std::vector<RandomCase> cases;
     for (const Edge& edge : edges) {
-        for (const ModelSpec& spec : {edge.spec, with_identity(edge.spec)}) {
-            const RandomCase random = drawn_case(spec, edge.shape, 11);
-            check_contract(random, best_plan_of_each_family(spec));
-        }
+        for (const ModelSpec& spec : {edge.spec, with_identity(edge.spec)}) cases.push_back(drawn_case(spec, edge.shape, 11));
     }
+    check_contract_in_every_family(cases);
 }
 
 TEST_CASE("the largest error is within 4 units of S, or twice that of a plain fp32 loop") {
@@ -142,6 +151,7 @@ TEST_CASE("the largest error is within 4 units of S, or twice that of a plain fp
         ModelSpec spec = with_identity(full);
         spec.out_channels = 1;
         const Shape shape{.batch = 512, .height = window.height, .width = window.width};
+        compile_ahead({spec});
         for (const bool non_negative : {false, true}) {
             RandomCase random = drawn_case(spec, shape, 21);
             if (non_negative) make_non_negative(random);

@@ -58,7 +58,7 @@ TEST_CASE("a batch of zero launches nothing and writes nothing") {
     for (const float value : y.download()) CHECK(bits_of(value) == 0x7fc00001U);
 }
 
-TEST_CASE("an input past 2^31 elements: the last image is right") {
+TEST_CASE("an input past 2^31 elements: the last image is right", "[large]") {
     // 2,100,000 images of 1×32×32 are 2.15e9 elements; all alike but the first and the last.
     const ModelSpec spec{
         .in_channels = 1, .out_channels = 8, .kernel_size = 3, .pool_kernel_size = 4, .activation = Activation::identity};
@@ -86,7 +86,7 @@ TEST_CASE("an input past 2^31 elements: the last image is right") {
     }
 }
 
-TEST_CASE("one plane past 2^31 elements") {
+TEST_CASE("one plane past 2^31 elements", "[large]") {
     const ModelSpec spec{.in_channels = 1, .out_channels = 2, .kernel_size = 3, .pool_kernel_size = 8, .bias = false};
     const Shape shape{.batch = 1, .height = 46'400, .width = 46'400};
     const RandomCase small = drawn_case(spec, {1, 16, 16}, 89);

@@ -31,6 +31,13 @@ void check_contract(const RandomCase& random, const std::vector<Plan>& plans, To
     }
 }
 
+void check_contract_in_every_family(const std::vector<RandomCase>& cases, Tolerance tolerance, std::size_t offset) {
+    std::vector<ModelSpec> specs;
+    for (const RandomCase& each : cases) specs.push_back(each.spec);
+    compile_ahead(specs);
+    for (const RandomCase& each : cases) check_contract(each, best_plan_of_each_family(each.spec), tolerance, offset);
+}
+
 std::vector<float> sequential_fp32_sums(const RandomCase& random) {
     const ModelSpec& spec = random.spec;
     const auto [window_height, window_width] = window_size(spec);

@@ -18,6 +18,10 @@ enum class Tolerance {
 void check_contract(const RandomCase& random, const std::vector<Plan>& plans, Tolerance tolerance = Tolerance::sum,
                     std::size_t offset = 0);
 
+/// The same for many cases with the best plan of each family, compiled ahead together.
+void check_contract_in_every_family(const std::vector<RandomCase>& cases, Tolerance tolerance = Tolerance::sum,
+                                    std::size_t offset = 0);
+
 /// The sums of a plain loop of fp32 multiply-adds in the order of the definition's taps over box sums: what the contract compares
 /// with.
 [[nodiscard]] std::vector<float> sequential_fp32_sums(const RandomCase& random);

@@ -6,9 +6,13 @@
 #include <set>
 #include <stdexcept>
 
+#include "cache/kernel_cache.hpp"
 #include "driver/device.hpp"
 #include "driver/errors.hpp"
+#include "jit/nvrtc.hpp"
+#include "model/loaded_kernel.hpp"
 #include "model/model_state.hpp"
+#include "support/parallel.hpp"
 #include "support/result.hpp"
 
 namespace kiln::test {
@@ -70,6 +74,38 @@ std::vector<Plan> best_plan_of_each_family(const ModelSpec& spec) {
         if (seen.insert(plan.family).second) best.push_back(std::move(plan));
     }
     return best;
+}
+
+namespace {
+
+struct Planned {
+    ModelSpec spec;
+    Plan plan;
+};
+
+void compile_planned(const std::vector<Planned>& all) {
+    const auto cache = value_or_throw(KernelCache::open({}, jit::nvrtc_build_id));
+    const Arch arch = device_arch();
+    parallel_for(all.size(), [&](std::size_t index) {
+        const SpecialisedKernel kernel = value_or_throw(specialise(all[index].spec, arch, all[index].plan));
+        (void)value_or_throw(cache->obtain(kernel.request, compiler_of(kernel)));
+    });
+}
+
+}  // namespace
+
+void compile_ahead(const std::vector<ModelSpec>& specs) {
+    std::vector<Planned> all;
+    for (const ModelSpec& spec : specs) {
+        for (const Plan& plan : best_plan_of_each_family(spec)) all.push_back({spec, plan});
+    }
+    compile_planned(all);
+}
+
+void compile_ahead(const ModelSpec& spec, const std::vector<Plan>& plans) {
+    std::vector<Planned> all;
+    for (const Plan& plan : plans) all.push_back({spec, plan});
+    compile_planned(all);
 }
 
 Model model_of(const RandomCase& random, const std::optional<Plan>& plan) {

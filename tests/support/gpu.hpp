@@ -50,6 +50,10 @@ extern template class DeviceArray<float>;
 /// The best plan of each family that serves the spec on this GPU: what a test of results loops over.
 [[nodiscard]] std::vector<Plan> best_plan_of_each_family(const ModelSpec& spec);
 
+/// Compiles these plans into the cache on every core, so that the models that follow find them there.
+void compile_ahead(const std::vector<ModelSpec>& specs);  ///< the best plan of each family
+void compile_ahead(const ModelSpec& spec, const std::vector<Plan>& plans);
+
 /// A model of a case's weights, of a plan or the planner's choice.
 [[nodiscard]] Model model_of(const RandomCase& random, const std::optional<Plan>& plan = std::nullopt);
 
