@@ -23,7 +23,7 @@ struct WarmReport {
     Arch arch;
     KernelReport kernel = {};         ///< whatever is known; `origin` is valid only without an error
     std::optional<Error> error = {};  ///< why this kernel could not be had, or could not be kept
-    bool on_disk = false;             ///< a cache directory or layer holds it now
+    bool on_disk = false;             ///< a cache directory or layer is known to hold it now
     bool stopped = false;             ///< the stop token fired before its turn
 };
 

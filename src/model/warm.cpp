@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <kiln/warm.hpp>
 
+#include <algorithm>
 #include <mutex>
 #include <utility>
 
@@ -93,7 +94,11 @@ std::vector<WarmReport> warm(const std::vector<ModelSpec>& specs, const std::vec
         if (options.progress) options.progress(report, done, reports.size());
     };
     parallel_for(reports.size(), work, static_cast<std::size_t>(options.jobs));
-    if (!options.dry_run) cache->sync();
+    // What came from disk is there; the rest has been written just now.
+    const bool wrote = std::any_of(reports.begin(), reports.end(), [](const WarmReport& report) {
+        return report.on_disk && (report.kernel.origin == Origin::compiled || report.kernel.origin == Origin::memory);
+    });
+    if (wrote && !options.dry_run) cache->sync();
     return reports;
 }
 

@@ -28,7 +28,9 @@ const RandomCase& small_case() {
 }
 
 /// One cache for the whole binary, so that each spec is compiled once.
-Options options_of(const TemporaryDirectory& directory) { return {.device = 0, .cache = {.directory = directory.path()}}; }
+Options options_of(const TemporaryDirectory& directory) {
+    return {.device = 0, .cache = {.directory = directory.path()}};
+}
 
 const TemporaryDirectory& shared_directory() {
     static const TemporaryDirectory directory;
@@ -165,8 +167,9 @@ TEST_CASE("equal models share one loaded kernel, and the report says where each 
 
 TEST_CASE("construction cleans up after each driver call that fails") {
     make_model();  // the cubin is in the cache now
-    for (const char* call : {"cuDevicePrimaryCtxRetain", "cuLibraryLoadData", "cuLibraryGetKernel", "cuKernelGetFunction",
-                             "cuFuncGetAttribute", "cuOccupancyMaxActiveBlocksPerMultiprocessor", "cuMemAlloc_v2", "cuMemcpyHtoD_v2"}) {
+    for (const char* call :
+         {"cuDevicePrimaryCtxRetain", "cuLibraryLoadData", "cuLibraryGetKernel", "cuKernelGetFunction", "cuFuncGetAttribute",
+          "cuOccupancyMaxActiveBlocksPerMultiprocessor", "cuMemAlloc_v2", "cuMemcpyHtoD_v2"}) {
         fake_cuda::reset();
         const long before = leaked();
         fake_cuda::fail(std::string(call) + "#1=2");
@@ -206,7 +209,8 @@ TEST_CASE("a launch that fails is an error with the driver's code, and the next 
     Buffers buffers;
     Workspace workspace = model.workspace(small_case().shape);
     fake_cuda::fail("cuLaunchKernel#1=719");
-    const Caught error = caught([&] { model.forward(buffers.x.data(), buffers.y.data(), small_case().shape, nullptr, workspace); });
+    const Caught error =
+        caught([&] { model.forward(buffers.x.data(), buffers.y.data(), small_case().shape, nullptr, workspace); });
     CHECK(error.code == ErrorCode::driver_failure);
     CHECK(error.native_code == 719);
     CHECK(error.message.find("CUDA_ERROR_LAUNCH_FAILED") != std::string::npos);
@@ -263,8 +267,9 @@ TEST_CASE("a thousand models built and destroyed leave nothing behind") {
 TEST_CASE("weights and devices that are not right are named") {
     fake_cuda::reset();
     const RandomCase& random = small_case();
-    CHECK(caught([&] { Model(random.spec, {std::span(random.weight).first(3), random.bias}); }).message.find("weight has 3 values") !=
-          std::string::npos);
+    CHECK(caught([&] {
+              Model(random.spec, {std::span(random.weight).first(3), random.bias});
+          }).message.find("weight has 3 values") != std::string::npos);
     CHECK(caught([&] { Model(random.spec, random.weights(), {.device = 7}); }).code == ErrorCode::no_device);
     ModelSpec spec = random.spec;
     spec.stride = 0;
