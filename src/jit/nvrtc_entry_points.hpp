@@ -21,7 +21,7 @@ namespace kiln::jit {
 
 /// NVRTC's functions, as found in one libnvrtc.
 struct NvrtcEntryPoints {
-#define KILN_DECLARE(name, symbol) decltype(&::symbol) name = nullptr;
+#define KILN_DECLARE(name, symbol) decltype(&::symbol) name = nullptr;  // NOLINT(bugprone-macro-parentheses)
     KILN_NVRTC_ENTRY_POINTS(KILN_DECLARE)
 #undef KILN_DECLARE
 };

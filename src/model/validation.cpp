@@ -125,7 +125,7 @@ Result<void> check_shape(const ModelSpec& spec, const Shape& shape) {
     // Element counts stay within 63 bits, so that byte offsets do too.
     const auto elements = static_cast<long double>(shape.batch) * static_cast<long double>(spec.in_channels) *
                           static_cast<long double>(shape.height) * static_cast<long double>(shape.width);
-    if (elements > static_cast<long double>(std::numeric_limits<std::int64_t>::max() / 8)) {
+    if (elements > static_cast<long double>(std::numeric_limits<std::int64_t>::max()) / 8) {
         return fail(ErrorCode::invalid_argument, "batch {} x in_channels {} x height {} x width {} is more than any memory holds",
                     shape.batch, spec.in_channels, shape.height, shape.width);
     }
