@@ -18,7 +18,8 @@ struct Workspace::State {
     std::size_t counter_bytes = 0;
 };
 
-struct Model::State {
+/// Hidden, or it would be exported with the class that it is nested in.
+struct __attribute__((visibility("hidden"))) Model::State {
     ModelSpec spec;
     std::shared_ptr<const SpecialisedKernel> specialised;
     std::shared_ptr<const LoadedKernel> kernel;
