@@ -8,8 +8,8 @@
 using namespace kiln;
 
 TEST_CASE("every index is visited once, with any number of threads") {
-    for (const std::size_t threads : {0, 1, 3, 64}) {
-        for (const std::size_t count : {0, 1, 7, 1000}) {
+    for (const std::size_t threads : {0U, 1U, 3U, 64U}) {
+        for (const std::size_t count : {0U, 1U, 7U, 1000U}) {
             std::vector<std::atomic<int>> visits(count);
             parallel_for(count, [&](std::size_t index) { ++visits[index]; }, threads);
             for (const auto& each : visits) CHECK(each == 1);
