@@ -4,8 +4,9 @@
 // Sums of neighbours: the box filter of the linear rewrite, one dimension at a time.
 namespace kiln {
 
-/// sums[tap] = Σ over d < length of values[tap·dilation + d·stride]: what each tap of the kernel sees of a line. Neighbours on the
-/// line are `pitch` elements apart, in `values` and in `sums`, so that columns of a small array in registers can be summed too.
+/// sums[tap] = Σ over d < length of values[tap·dilation + d·stride]: what each tap of the kernel sees of a line. Neighbours on
+/// the line are `pitch` elements apart, in `values` and in `sums`, so that columns of a small array in registers can be summed
+/// too.
 ///
 /// At most length - 1 roundings on any path. Where taps share whole pixels (stride = dilation), a window that straddles a
 /// multiple of `length` is the end of one block plus the start of the next (van Herk's scheme, without differences, so nothing

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// How blocks that share an image bring their partial sums together: in one launch, without waiting, with the same bits every time.
+// How blocks that share an image bring their partial sums together: in one launch, without waiting, with the same bits every
+// time.
 //
 //   items (tiles, rows, …) in image-major order     0 1 2 3 4 5 6 7 8 9 …
 //   runs: each block takes a contiguous run         [ run 0 ][ run 1 ][ run 2 ] …

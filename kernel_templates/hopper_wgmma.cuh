@@ -13,9 +13,13 @@
 namespace kiln {
 
 /// Registers that feed a wgmma, accumulators included, must be final before this.
-__device__ __forceinline__ void wgmma_fence() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
+__device__ __forceinline__ void wgmma_fence() {
+    asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+}
 
-__device__ __forceinline__ void wgmma_commit_group() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
+__device__ __forceinline__ void wgmma_commit_group() {
+    asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
+}
 
 /// Waits until at most `pending` committed groups are in flight.
 template <int pending>
@@ -98,7 +102,8 @@ __device__ __forceinline__ void wgmma_settle(float (&d)[count]) {
     else static_assert(N < 0, "no such wgmma here")
 // clang-format on
 
-/// D += A · B, or D = A · B where not `accumulate`; A and B are fp32 bit patterns of which the tensor core reads the upper 19 bits.
+/// D += A · B, or D = A · B where not `accumulate`; A and B are fp32 bit patterns of which the tensor core reads the upper 19
+/// bits.
 template <int N>
 __device__ __forceinline__ void wgmma_k8_tf32(float (&d)[N / 2], const unsigned (&a)[4], unsigned long long b, bool accumulate) {
     WGMMA_CASES("k8.f32.tf32.tf32", "");

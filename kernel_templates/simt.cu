@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "specialisation_simt.cuh"
 #include "arguments.cuh"
 #include "common.cuh"
-#include "simt_sizes.cuh"
 #include "simt_boxes.cuh"
-#include "simt_product.cuh"
 #include "simt_images.cuh"
+#include "simt_product.cuh"
+#include "simt_sizes.cuh"
+#include "specialisation_simt.cuh"
 
 // The fp32 family: plain fused multiply-adds, right for every spec and shape.
 //
@@ -36,8 +36,8 @@ __device__ __forceinline__ void copy_to_shared(const float* from, float* to) {
     }
 }
 
-/// Where each position's window starts, and which images the tile touches. Positions past the end take the last one's window: they
-/// are computed and not counted.
+/// Where each position's window starts, and which images the tile touches. Positions past the end take the last one's window:
+/// they are computed and not counted.
 __device__ __forceinline__ void locate_windows(Shared& shared, const ForwardArguments& arguments, int tile) {
     const Index begin = shared.share.begin_of(tile);
     const Index positions_per_image = static_cast<Index>(arguments.pooled_height) * arguments.pooled_width;
@@ -169,8 +169,8 @@ extern "C" __global__ void __launch_bounds__(kiln::threads, static_cast<int>(spe
             if (continues) continue;
         }
         const Index current = shared.current_image, next = is_last_round ? current + 1 : shared.last_image;
-        running = finish_images(shared, arguments, current < 0 ? shared.first_image : current, next,
-                                shared.share.begin_of(tile), is_last_round ? 0 : shared.counts[tile % 2], running);
+        running = finish_images(shared, arguments, current < 0 ? shared.first_image : current, next, shared.share.begin_of(tile),
+                                is_last_round ? 0 : shared.counts[tile % 2], running);
         if (is_last_round) break;
         if (threadIdx.x == 0) shared.current_image = next;
         __syncthreads();

@@ -112,7 +112,8 @@ __device__ __forceinline__ void sum_large_window(const Window& window, float* su
     }
 }
 
-/// Fills `shared.boxes` for one chunk and the tile's `count` positions: the threads take (channel, position) pairs in turn. Channels past the last give zeros.
+/// Fills `shared.boxes` for one chunk and the tile's `count` positions: the threads take (channel, position) pairs in turn.
+/// Channels past the last give zeros.
 template <int vector>
 __device__ __forceinline__ void build_boxes(Shared& shared, const ForwardArguments& arguments, int chunk, int count) {
     const int first_channel = chunk / tap_blocks * chunk_channels, tap_block = chunk % tap_blocks;
@@ -121,7 +122,8 @@ __device__ __forceinline__ void build_boxes(Shared& shared, const ForwardArgumen
     const Index plane = static_cast<Index>(arguments.height) * arguments.width;
     const float* const block = arguments.x + first_channel * plane + static_cast<Index>(down) * arguments.width + right;
 #pragma unroll 1
-    for (int pair = static_cast<int>(threadIdx.x) / window_lanes; pair < chunk_channels * positions; pair += threads / window_lanes) {
+    for (int pair = static_cast<int>(threadIdx.x) / window_lanes; pair < chunk_channels * positions;
+         pair += threads / window_lanes) {
         const int position = pair % positions, channel = pair / positions;
         if (window_lanes > 1 && position >= count) continue;  // masked later, and too dear to compute
         float sums[taps];

@@ -45,7 +45,8 @@ __device__ __forceinline__ void load_shared(const float* from, float* to) {
 }
 
 /// sums += boxes[k]·weights[k], for one k.
-__device__ __forceinline__ void multiply_step(const float* boxes, const float* weights, const ThreadTile& tile, ThreadSums& sums) {
+__device__ __forceinline__ void multiply_step(const float* boxes, const float* weights, const ThreadTile& tile,
+                                              ThreadSums& sums) {
     float box[thread_positions], weight[thread_filters];
 #pragma unroll
     for (int i = 0; i < thread_positions; i += ThreadTile::position_vector) {

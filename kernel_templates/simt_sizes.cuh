@@ -4,7 +4,9 @@
 // The sizes of one specialisation, and where things lie in shared memory.
 namespace kiln {
 
-__host__ __device__ constexpr int ceil_divide(int a, int b) { return (a + b - 1) / b; }
+__host__ __device__ constexpr int ceil_divide(int a, int b) {
+    return (a + b - 1) / b;
+}
 
 constexpr int in_channels = static_cast<int>(spec::in_channels);
 constexpr int out_channels = static_cast<int>(spec::out_channels);
@@ -54,13 +56,13 @@ constexpr int window_lanes = static_cast<int>(spec::window_lanes);
 constexpr bool weights_stay = filter_tiles == 1 && chunks * chunk_k * filters <= 8192;
 constexpr int weight_floats = (weights_stay ? chunks : 1) * chunk_k * filters;
 
-/// What a block has to do: the `run`-th of `runs` runs of consecutive tiles and, where tiles are few and `splits` blocks divide the
-/// filters of each run, the `split`-th part of the filters.
+/// What a block has to do: the `run`-th of `runs` runs of consecutive tiles and, where tiles are few and `splits` blocks divide
+/// the filters of each run, the `split`-th part of the filters.
 struct Share {
     Runs runs;
     int run, split, splits;
-    int tiles;                               // of the run
-    Index begin;                             // its first position in the batch
+    int tiles;    // of the run
+    Index begin;  // its first position in the batch
     int first_filter_tile, end_filter_tile;
 
     __device__ __forceinline__ Index begin_of(int tile) const { return begin + static_cast<Index>(tile) * positions; }

@@ -24,8 +24,7 @@ int compile_once(const Arch& arch) {
 /// Takes NVRTC a good part of a second.
 std::string slow_kernel() {
     std::string source = "extern \"C\" __global__ void kiln_forward(float* y, int n) {\n    float a = y[0], b = y[1];\n";
-    for (int i = 0; i < 700; ++i)
-        source += "    a = a * b + __sinf(b + " + std::to_string(i) + "); b = n > a ? b * a : b - a;\n";
+    for (int i = 0; i < 700; ++i) source += "    a = a * b + __sinf(b + " + std::to_string(i) + "); b = n > a ? b * a : b - a;\n";
     return source + "    y[n] = a + b;\n}\n";
 }
 

@@ -9,8 +9,9 @@ using namespace kiln;
 
 TEST_CASE("the preamble of constants stands before the template's text") {
     const std::vector<Constant> constants{{"in_channels", 8}, {"offset", -1}};
-    CHECK(render_source("text\r\n", constants) ==
-          "namespace spec {\nconstexpr long long in_channels = 8;\nconstexpr long long offset = -1;\n}  // namespace spec\ntext\n");
+    CHECK(
+        render_source("text\r\n", constants) ==
+        "namespace spec {\nconstexpr long long in_channels = 8;\nconstexpr long long offset = -1;\n}  // namespace spec\ntext\n");
 }
 
 TEST_CASE("an embedded template has its includes in place and no stand-in for the preamble") {

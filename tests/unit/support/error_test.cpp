@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <kiln/error.hpp>
 
-#include "support/result.hpp"
 #include "support/catch.hpp"
+#include "support/result.hpp"
 
 using namespace kiln;
 

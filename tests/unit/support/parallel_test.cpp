@@ -11,7 +11,8 @@ TEST_CASE("every index is visited once, with any number of threads") {
     for (const std::size_t threads : {0U, 1U, 3U, 64U}) {
         for (const std::size_t count : {0U, 1U, 7U, 1000U}) {
             std::vector<std::atomic<int>> visits(count);
-            parallel_for(count, [&](std::size_t index) { ++visits[index]; }, threads);
+            parallel_for(
+                count, [&](std::size_t index) { ++visits[index]; }, threads);
             for (const auto& each : visits) CHECK(each == 1);
         }
     }
