@@ -2,13 +2,18 @@
 find_package(Catch2 REQUIRED)
 include(Catch)
 
-# kiln_add_tests(unit_cache SOURCES a.cpp b.cpp [LIBRARIES …] [LABELS gpu] [GPU])
+# kiln_add_tests(unit_cache SOURCES a.cpp b.cpp [LIBRARIES …] [LABELS gpu] [GPU] [FAULTY_SYSTEM_CALLS])
 # One binary of Catch2 tests, each case a CTest test named `unit_cache: case`. GPU binaries exit with 77 where there is no device,
 # which CTest counts as skipped; KILN_REQUIRE_GPU=1 in the environment turns that into a failure.
 function(kiln_add_tests name)
-    cmake_parse_arguments(ARG "GPU" "TIMEOUT" "SOURCES;LIBRARIES;LABELS" ${ARGN})
+    cmake_parse_arguments(ARG "GPU;FAULTY_SYSTEM_CALLS" "TIMEOUT" "SOURCES;LIBRARIES;LABELS" ${ARGN})
     add_executable(${name} ${ARG_SOURCES})
-    target_link_libraries(${name} PRIVATE kiln_internal kiln_test_support ${ARG_LIBRARIES})
+    if(ARG_FAULTY_SYSTEM_CALLS)  # tests/support/faulty_system_calls.hpp
+        target_link_libraries(${name} PRIVATE kiln_internal_without_system_calls kiln_faulty_system_calls)
+    else()
+        target_link_libraries(${name} PRIVATE kiln_internal)
+    endif()
+    target_link_libraries(${name} PRIVATE kiln_test_support ${ARG_LIBRARIES})
     if(ARG_GPU)
         target_link_libraries(${name} PRIVATE kiln_gpu_test_main)
     else()

@@ -47,6 +47,11 @@ void count_loaded_hit() noexcept {
     count(&Counters::hits_loaded);
 }
 
+void count_shared_failure() noexcept {
+    count(&Counters::requests);
+    count(&Counters::shared_failures);
+}
+
 CacheStats cache_stats() noexcept {
     const Counters& now = counters();
     CacheStats stats;

@@ -32,4 +32,7 @@ void count_miss(MissReason reason) noexcept;
 /// A model that shares a kernel which is already loaded: a request of its own, and a hit.
 void count_loaded_hit() noexcept;
 
+/// A model that waited for the load of another, which failed.
+void count_shared_failure() noexcept;
+
 }  // namespace kiln

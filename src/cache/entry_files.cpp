@@ -29,6 +29,14 @@ Io<FileDescriptor> open_entry(int directory, const std::string& key_name) {
     return open_at(shard->get(), layout::entry_file(key_name), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
 }
 
+/// As many as can be read.
+std::vector<std::string> sorted_names(int directory) {
+    std::vector<std::string> names;
+    (void)for_each_name(directory, [&](const std::string& name) { names.push_back(name); });
+    std::sort(names.begin(), names.end());
+    return names;
+}
+
 }  // namespace
 
 tl::expected<Found, Miss> read(int directory, const std::string& path, const std::string& key_name, const Objection& objection) {
@@ -85,15 +93,11 @@ bool remove(int directory, const std::string& key_name) {
 }
 
 void for_each(int directory, const std::function<void(const File&)>& call) {
-    constexpr int shards = 256;
-    for (int number = 0; number < shards; ++number) {
-        const std::string shard_name = fmt::format("{:02x}", number);
+    for (const std::string& shard_name : sorted_names(directory)) {
+        if (!layout::is_shard(shard_name)) continue;
         const auto shard = open_shard(directory, shard_name);
         if (!shard) continue;
-        std::vector<std::string> names;
-        (void)for_each_name(shard->get(), [&](const std::string& name) { names.push_back(name); });
-        std::sort(names.begin(), names.end());
-        for (std::string& name : names) {
+        for (std::string& name : sorted_names(shard->get())) {
             std::string key_name(layout::key_name_of_file(shard_name, name));
             if (key_name.empty() && !AtomicFile::is_temporary_name(name)) continue;
             const auto facts = status_at(shard->get(), name);

@@ -36,6 +36,10 @@ void KernelCache::refused(const Key& key, const Bytes& cubin) {
     core_.get().refused(key, cubin);
 }
 
+bool KernelCache::holds(const std::string& key_name) {
+    return core_.get().holds(key_name);
+}
+
 void KernelCache::sync() {
     core_.get().sync();
 }

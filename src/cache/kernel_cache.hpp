@@ -49,6 +49,7 @@ struct CacheLook {
     Key key;
     std::optional<Origin> origin;  ///< where it would come from; nothing if it would be compiled
     std::string miss_reason;       ///< then: why
+    bool on_disk = false;
     std::size_t cubin_bytes = 0;
     std::string toolchain;
 };
@@ -84,6 +85,9 @@ public:
     /// The driver of this process refuses this cubin: equal bytes are no hit any more here, and other processes, whose driver may
     /// be newer, keep theirs.
     void refused(const Key& key, const Bytes& cubin);
+
+    /// Whether a layer or the user's directory holds a good entry of this name now: what `warm` promises in the end.
+    [[nodiscard]] bool holds(const std::string& key_name);
 
     /// Has all that was published reach the disk: once at the end, not per entry.
     void sync();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cache/kernel_cache_core.hpp"
 
+#include <algorithm>
 #include <utility>
 #include <variant>
 
@@ -188,10 +189,12 @@ CacheLook KernelCache::Core::look(Key key) {
     CacheLook result;
     if (const auto item = memory_.find(key)) {
         result.origin = Origin::memory;
+        result.on_disk = item->on_disk;
         result.cubin_bytes = item->cubin->size();
         result.toolchain = item->toolchain;
     } else if (auto found = search(key)) {
         result.origin = found->origin;
+        result.on_disk = true;
         result.cubin_bytes = found->entry.cubin.size();
         result.toolchain = std::move(found->entry.facts.toolchain);
     } else {
@@ -214,6 +217,14 @@ void KernelCache::Core::keep_on_disk(CachedKernel& kernel, const KernelRequest& 
     kernel.publish_error = publish(kernel, request);
     kernel.on_disk = kernel.publish_error.empty();
     memory_.put(kernel.key, {kernel.cubin, kernel.toolchain, kernel.on_disk});
+}
+
+bool KernelCache::Core::holds(const std::string& key_name) {
+    const auto has_it = [&](Layer& layer) {
+        const auto bytes = layer.read(key_name);
+        return bytes && verify(*bytes, key_name, layer.path());
+    };
+    return std::ranges::any_of(layers_, [&](const auto& layer) { return has_it(*layer); }) || has_it(user_);
 }
 
 void KernelCache::Core::refused(const Key& key, const Bytes& cubin) {

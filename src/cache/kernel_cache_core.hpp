@@ -31,6 +31,7 @@ public:
     [[nodiscard]] CacheLook look(Key key);
     [[nodiscard]] std::optional<Nearest> nearest(const Key& key, const std::string& spec_json);
     void refused(const Key& key, const Bytes& cubin);
+    [[nodiscard]] bool holds(const std::string& key_name);
     void sync() { user_.sync(); }
 
 private:

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <functional>
+#include <algorithm>
 #include <memory>
 #include <mutex>
 #include <string>
 #include <unordered_map>
 #include <utility>
 
+#include "cache/counters.hpp"
 #include "cache/key.hpp"
 #include "support/result.hpp"
 #include "support/single_flight.hpp"
@@ -46,7 +47,10 @@ public:
     template <typename Load>
     [[nodiscard]] Result<Got> get(const Key& key, int device, Load&& load) {
         const LoadedKey loaded{key, device};
-        if (Pointer kernel = find(loaded)) return Got{std::move(kernel), true};
+        if (Pointer kernel = find(loaded)) {
+            count_loaded_hit();
+            return Got{std::move(kernel), true};
+        }
         bool was_there = false;
         auto outcome = loads_.run(loaded, [&]() -> Result<Pointer> {
             if (Pointer kernel = find(loaded)) {  // loaded between the look and the flight
@@ -57,8 +61,11 @@ public:
             if (kernel) put(loaded, *kernel);
             return kernel;
         });
+        const bool shared = outcome.joined || was_there;
+        if (shared && outcome.result) count_loaded_hit();
+        if (outcome.joined && !outcome.result) count_shared_failure();
         if (!outcome.result) return pass_on(outcome.result);
-        return Got{std::move(*outcome.result), outcome.joined || was_there};
+        return Got{std::move(*outcome.result), shared};
     }
 
     /// How many are alive.

@@ -2,6 +2,7 @@
 #include "model/loaded_kernel.hpp"
 
 #include <chrono>
+#include <string_view>
 #include <utility>
 
 #include "cache/kernel_cache.hpp"
@@ -14,6 +15,8 @@
 namespace kiln {
 
 namespace {
+
+static_assert(std::string_view(jit::kernel_name) == kernel_function_name, "what is compiled is what the cache looks for");
 
 /// What the driver's occupancy call says of this kernel, and the sizes of the GPU.
 Result<DeviceLimits> limits_of(const driver::Kernel& kernel, const driver::Device& device, const Family::BlockShape& block) {

@@ -40,7 +40,7 @@ void look_for(const SpecialisedKernel& specialised, KernelCache& cache, WarmRepo
     report.kernel.miss_reason = look.miss_reason;
     report.kernel.cubin_bytes = static_cast<std::int64_t>(look.cubin_bytes);
     report.kernel.toolchain = look.toolchain;
-    report.on_disk = look.origin && *look.origin != Origin::memory;
+    report.on_disk = look.on_disk;
 }
 
 void keep_on_disk(const SpecialisedKernel& specialised, KernelCache& cache, WarmReport& report) {
@@ -53,6 +53,15 @@ void keep_on_disk(const SpecialisedKernel& specialised, KernelCache& cache, Warm
     report.on_disk = cached->on_disk;
     // A model would run all the same; a container that is built by this must not ship an empty cache.
     if (!cached->on_disk) report.error = Error(ErrorCode::bad_file, "the kernel is not on disk: " + cached->publish_error);
+}
+
+/// What was there when its turn was over may have been evicted to make room for the next.
+void check_again(KernelCache& cache, WarmReport& report) {
+    if (report.stopped || report.error || cache.holds(report.kernel.key)) return;
+    report.on_disk = false;
+    report.error = Error(ErrorCode::bad_file,
+                         "the kernel is not on disk any more: the cache's maximum size (KILN_CACHE_MAX_SIZE) "
+                         "does not hold all that was warmed, or another process removed it");
 }
 
 void warm_one(KernelCache& cache, const WarmOptions& options, WarmReport& report) {
@@ -73,7 +82,9 @@ void warm_one(KernelCache& cache, const WarmOptions& options, WarmReport& report
 
 std::vector<WarmReport> warm(const std::vector<ModelSpec>& specs, const std::vector<Arch>& archs, const WarmOptions& options) {
     if (options.jobs < 0) throw Error(ErrorCode::invalid_argument, fmt::format("jobs is {}; it must be 0 or more", options.jobs));
-    const auto cache = value_or_throw(KernelCache::open(options.cache, jit::nvrtc_build_id));
+    CacheOptions cache_options = options.cache;
+    cache_options.strict = cache_options.strict.value_or(false);  // KILN_STRICT is about models: who warms wants compiles
+    const auto cache = value_or_throw(KernelCache::open(cache_options, jit::nvrtc_build_id));
 
     std::vector<WarmReport> reports;
     for (const ModelSpec& spec : specs) {
@@ -98,7 +109,10 @@ std::vector<WarmReport> warm(const std::vector<ModelSpec>& specs, const std::vec
     const bool wrote = std::any_of(reports.begin(), reports.end(), [](const WarmReport& report) {
         return report.on_disk && (report.kernel.origin == Origin::compiled || report.kernel.origin == Origin::memory);
     });
-    if (wrote && !options.dry_run) cache->sync();
+    if (wrote && !options.dry_run) {
+        cache->sync();
+        for (WarmReport& report : reports) check_again(*cache, report);
+    }
     return reports;
 }
 

@@ -10,6 +10,7 @@
 #include "cache/trust.hpp"
 #include "support/catch.hpp"
 #include "support/sample_kernel.hpp"
+#include "support/skip.hpp"
 #include "support/temporary_directory.hpp"
 
 using namespace kiln;
@@ -124,10 +125,7 @@ TEST_CASE("an own directory that others can write to is refused, unless every na
 }
 
 TEST_CASE("an own directory of another owner is refused") {
-    if (geteuid() != 0) {
-        WARN("skipped: giving a directory to another user needs root");
-        return;
-    }
+    if (geteuid() != 0) test::skip("giving a directory to another user needs root");
     const TemporaryDirectory temporary;
     std::filesystem::create_directory(temporary / own_name());
     REQUIRE(chown((temporary / own_name()).c_str(), 12345, 12345) == 0);
