@@ -24,6 +24,15 @@ if(NOT KILN_CUDA_INCLUDE_DIR)
     message(FATAL_ERROR "There is no cuda.h with nvrtc.h of CUDA 12.0 or later: install a CUDA toolkit, or run "
                         "tools/fetch-cuda-wheels, which takes the headers from NVIDIA's wheels")
 endif()
+# Where the headers are the wheels', so is NVRTC: what is built here finds it by its run path (src/jit/nvrtc_search.hpp), which an
+# installation strips.
+if(KILN_CUDA_INCLUDE_DIR IN_LIST wheel_include_folders)
+    file(GLOB wheel_nvrtc ${PROJECT_SOURCE_DIR}/build/cuda-wheels/nvidia/*/lib/libnvrtc.so.*)
+    foreach(library IN LISTS wheel_nvrtc)
+        cmake_path(GET library PARENT_PATH folder)
+        list(APPEND CMAKE_BUILD_RPATH ${folder})
+    endforeach()
+endif()
 
 add_library(kiln_dependencies INTERFACE)
 target_include_directories(kiln_dependencies SYSTEM INTERFACE ${KILN_XXHASH_INCLUDE_DIR} ${KILN_CUDA_INCLUDE_DIR})

@@ -109,29 +109,36 @@ KernelRecords kernel_records(const ElfImage& image, std::string_view kernel_name
     return records;
 }
 
-/// The arch's number in a name such as "sm_90a"; 0 if it is no such name.
-int number_in(std::string_view arch) {
-    int number = 0;
-    if (!arch.starts_with("sm_")) return 0;
-    const auto [rest, error] = std::from_chars(arch.data() + 3, arch.data() + arch.size(), number);
-    const std::string_view suffix(rest, static_cast<std::size_t>(arch.data() + arch.size() - rest));
-    return error == std::errc{} && (suffix.empty() || suffix == "a" || suffix == "f") ? number : 0;
+struct ArchName {
+    unsigned number = 0;
+    std::string_view suffix;
+};
+
+/// The parts of a name such as "sm_90a".
+std::optional<ArchName> parse_arch(std::string_view name) {
+    ArchName arch;
+    if (!name.starts_with("sm_")) return std::nullopt;
+    const auto [rest, error] = std::from_chars(name.data() + 3, name.data() + name.size(), arch.number);
+    arch.suffix = name.substr(static_cast<std::size_t>(rest - name.data()));
+    const bool is_known = arch.suffix.empty() || arch.suffix == "a" || arch.suffix == "f";
+    return error == std::errc{} && is_known ? std::optional(arch) : std::nullopt;
 }
 
-Result<std::string> arch_of(const ElfImage& image, const ToolkitNote& note) {
+Result<ArchName> arch_of(const ElfImage& image, const ToolkitNote& note) {
     const unsigned abi = image.header().e_ident[EI_ABIVERSION];
     const unsigned flags = image.header().e_flags;
     if (abi != 7 && abi != 8) return fail(ErrorCode::bad_file, "a cubin of ABI version {}, which this Kiln does not know", abi);
     const unsigned number = abi == 7 ? flags & 0xffU : flags >> 8U & 0xffU;
     if (note.arch.empty()) {
         const bool is_specific = (flags & (abi == 7 ? 0x800U : 0x8U)) != 0;
-        return fmt::format("sm_{}{}", number, is_specific ? "a" : "");
+        return ArchName{number, is_specific ? "a" : ""};
     }
-    if (number_in(note.arch) != static_cast<int>(number)) {
+    const auto noted = parse_arch(note.arch);
+    if (!noted || noted->number != number) {
         return fail(ErrorCode::bad_file, "a cubin that contradicts itself: its header says sm_{}, its note {}", number,
                     note.arch);
     }
-    return std::string(note.arch);
+    return *noted;
 }
 
 }  // namespace
@@ -158,13 +165,13 @@ Result<CubinInfo> inspect_cubin(ByteView cubin, std::string_view kernel_name) {
     }
 
     CubinInfo info;
-    info.arch = std::move(*arch);
+    info.arch = fmt::format("sm_{}{}", arch->number, arch->suffix);
     info.registers = static_cast<int>(*records.registers);
     info.local_bytes = records.frame_bytes;
     if (const auto* shared = image->section(fmt::format(".nv.shared.{}", kernel_name))) {
         constexpr std::uint64_t most_shared_bytes = 1U << 30U;
         info.static_shared_bytes = static_cast<std::int64_t>(std::min(shared->header.sh_size, most_shared_bytes));
-        if (number_in(info.arch) >= 90)
+        if (arch->number >= 90)
             info.static_shared_bytes = std::max<std::int64_t>(0, info.static_shared_bytes - reserved_shared_bytes);
     }
     if (is_version(note.version)) {

@@ -28,7 +28,7 @@ public:
     [[nodiscard]] CUdeviceptr address() const noexcept { return address_; }
     template <typename T = void>
     [[nodiscard]] T* pointer() const noexcept {
-        return reinterpret_cast<T*>(address_);
+        return reinterpret_cast<T*>(address_);  // NOLINT(performance-no-int-to-ptr): the driver's addresses are numbers
     }
 
 private:
@@ -55,7 +55,9 @@ public:
     [[nodiscard]] Result<void> fill_bytes(unsigned char value, std::size_t bytes);
 
     [[nodiscard]] CUdeviceptr address() const noexcept { return address_; }
-    [[nodiscard]] void* pointer() const noexcept { return reinterpret_cast<void*>(address_); }
+    [[nodiscard]] void* pointer() const noexcept {
+        return reinterpret_cast<void*>(address_);
+    }  // NOLINT(performance-no-int-to-ptr)
 
 private:
     StreamMemory(const EntryPoints& cuda, CUdeviceptr address, CUstream stream) noexcept

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "jit/compiler.hpp"
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <iterator>
@@ -70,14 +71,24 @@ tl::unexpected<Failure> fail_arch(const Nvrtc& nvrtc, const Arch& arch) {
                 nvrtc.path, arch.name(), known.empty() ? "none" : known);
 }
 
+/// The line of a log that a message repeats: the first with an error, warnings may stand before it.
+std::string_view first_mistake(std::string_view log) {
+    for (std::string_view rest = log; !rest.empty();) {
+        const std::string_view line = rest.substr(0, rest.find('\n'));
+        if (line.find("error") != std::string_view::npos) return line;
+        rest.remove_prefix(std::min(rest.size(), line.size() + 1));
+    }
+    return log.substr(0, log.find('\n'));
+}
+
 tl::unexpected<Failure> fail_compile(const Nvrtc& nvrtc, const Arch& arch, nvrtcResult result, std::string log) {
     ErrorCode code = ErrorCode::compile_failed;
     if (result == NVRTC_ERROR_OUT_OF_MEMORY) code = ErrorCode::out_of_memory;
     // Its library of device code is missing; the log says which file.
     if (result == NVRTC_ERROR_BUILTIN_OPERATION_FAILURE) code = ErrorCode::no_nvrtc;
-    const std::string_view first_line = std::string_view(log).substr(0, log.find('\n'));
+    const std::string_view mistake = first_mistake(log);
     auto failure = fail(code, "NVRTC {} ({}) did not compile the kernel for {}: {}{}{}", nvrtc.version(), nvrtc.path, arch.name(),
-                        nvrtc.functions.get_error_string(result), first_line.empty() ? "" : ": ", first_line);
+                        nvrtc.functions.get_error_string(result), mistake.empty() ? "" : ": ", mistake);
     failure.value().native_code = static_cast<int>(result);
     failure.value().log = std::move(log);
     return failure;

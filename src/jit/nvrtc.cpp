@@ -78,18 +78,21 @@ tl::expected<std::unique_ptr<Nvrtc>, std::string> load(const std::string& file) 
 
 Result<std::unique_ptr<Nvrtc>> find_and_load() {
     const SearchPlaces places = search_places();
-    std::vector<std::string> candidates;
-    for (const auto& file : nvrtc_files(places)) candidates.push_back(file.string());
-    if (places.library.empty()) {
-        // Last, whatever else the dynamic linker may know.
-        for (const char* name : {"libnvrtc.so.13", "libnvrtc.so.12"}) candidates.emplace_back(name);
-    }
+    std::unique_ptr<Nvrtc> found;
     std::string reasons;
-    for (const std::string& file : candidates) {
+    const auto take = [&](const std::string& file) {
         auto nvrtc = load(file);
-        if (nvrtc) return std::move(*nvrtc);
-        reasons += "\n  " + nvrtc.error();
-    }
+        if (nvrtc) {
+            found = std::move(*nvrtc);
+        } else {
+            reasons += "\n  " + nvrtc.error();
+        }
+        return found != nullptr;
+    };
+    search_nvrtc(places, [&](const std::filesystem::path& file) { return take(file.string()); });
+    // Last, whatever else the dynamic linker may know.
+    if (places.library.empty()) static_cast<void>(found || take("libnvrtc.so.13") || take("libnvrtc.so.12"));
+    if (found) return found;
     return fail(
         ErrorCode::no_nvrtc,
         "cannot open NVRTC 12.0 or newer; install the CUDA toolkit or the wheel nvidia-cuda-nvrtc, or {} KILN_NVRTC_LIBRARY:{}",
@@ -142,14 +145,16 @@ Result<Nvrtc> describe_nvrtc() {
 }
 
 Result<std::string> nvrtc_build_id() {
-    const SearchPlaces places = search_places();
-    const auto files = nvrtc_files(places);
-    if (files.empty()) {
-        return fail(ErrorCode::no_nvrtc,
-                    "there is no libnvrtc, whose build-id is asked for; install the CUDA toolkit or the wheel "
-                    "nvidia-cuda-nvrtc, or set KILN_NVRTC_LIBRARY");
-    }
-    return elf_build_id(files.front().string());
+    std::string first;
+    search_nvrtc(search_places(), [&](const std::filesystem::path& file) {
+        first = file.string();
+        return true;
+    });
+    if (!first.empty()) return elf_build_id(first);
+    return fail(
+        ErrorCode::no_nvrtc,
+        "there is no libnvrtc, whose build-id is asked for; install the CUDA toolkit or the wheel nvidia-cuda-nvrtc, or set "
+        "KILN_NVRTC_LIBRARY");
 }
 
 }  // namespace kiln::jit

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <functional>
 #include <set>
 #include <string_view>
 
@@ -23,6 +22,9 @@ constexpr std::string_view machine_directory = "targets/sbsa-linux/lib";
 constexpr std::string_view machine_directory = "targets/x86_64-linux/lib";
 #endif
 
+constexpr int oldest_major = 12;
+constexpr int newest_major = 19;  // CUDA has had one a year or two; 13 is the newest today
+
 /// The entries of a directory whose name begins so, sorted by name; none where it cannot be read.
 std::vector<fs::path> entries(const fs::path& directory, std::string_view beginning) {
     std::vector<fs::path> found;
@@ -35,7 +37,7 @@ std::vector<fs::path> entries(const fs::path& directory, std::string_view beginn
     return found;
 }
 
-/// The numbers in "cuda-13.0" or "libnvrtc.so.12" after the beginning; none where there is anything else.
+/// The numbers in "cuda-13.0" or "cu13" after the beginning; none where there is anything else.
 std::vector<int> version_after(std::string_view name, std::string_view beginning) {
     std::vector<int> numbers;
     if (!name.starts_with(beginning)) return {};
@@ -51,7 +53,8 @@ std::vector<int> version_after(std::string_view name, std::string_view beginning
     return numbers;
 }
 
-std::vector<fs::path> newest_first(const fs::path& directory, std::string_view beginning, int oldest_major) {
+/// The folders of CUDA 12 and later, such as "cuda-13.0".
+std::vector<fs::path> newest_first(const fs::path& directory, std::string_view beginning) {
     std::vector<std::pair<std::vector<int>, fs::path>> versions;
     for (const fs::path& each : entries(directory, beginning)) {
         auto version = version_after(each.filename().string(), beginning);
@@ -64,36 +67,42 @@ std::vector<fs::path> newest_first(const fs::path& directory, std::string_view b
     return sorted;
 }
 
-/// A list of files in which each file stands once, whatever it is called.
-class Files {
+/// Walks through places, and shows each file once, whatever it is called, until one is taken.
+class Search {
 public:
-    void add_directory(const fs::path& directory) {
+    explicit Search(const std::function<bool(const fs::path&)>& take) : take_(&take) {}
+    [[nodiscard]] bool is_done() const { return is_done_; }
+
+    /// Asks for names instead of listing: a system directory has thousands.
+    void look_in(const fs::path& directory) {
         if (!directory.is_absolute()) return;  // the working directory may be anyone's
-        for (const fs::path& each : newest_first(directory, "libnvrtc.so.", 12)) add(each);
-        add(directory / "libnvrtc.so");
+        for (int major = newest_major; major >= oldest_major; --major) show(directory / fmt::format("libnvrtc.so.{}", major));
+        show(directory / "libnvrtc.so");
     }
-    [[nodiscard]] std::vector<fs::path> take() { return std::move(files_); }
 
-private:
-    void add(const fs::path& file) {
-        std::error_code error;
-        const fs::path real = fs::canonical(file, error);
-        if (!error && fs::is_regular_file(real, error) && known_.insert(real).second) files_.push_back(file);
-    }
-    std::vector<fs::path> files_;
-    std::set<fs::path> known_;
-};
-
-void add_prefix(Files& files, const fs::path& prefix) {
-    files.add_directory(prefix / "lib");
-    for (const fs::path& python : entries(prefix / "lib", "python3")) {
-        for (const char* packages : {"site-packages", "dist-packages"}) {
-            const fs::path nvidia = python / packages / "nvidia";
-            for (const fs::path& toolkit : newest_first(nvidia, "cu", 12)) files.add_directory(toolkit / "lib");
-            files.add_directory(nvidia / "cuda_nvrtc/lib");
+    void look_in_prefix(const fs::path& prefix) {
+        look_in(prefix / "lib");
+        if (is_done_) return;
+        for (const fs::path& python : entries(prefix / "lib", "python3")) {
+            for (const char* packages : {"site-packages", "dist-packages"}) {
+                const fs::path nvidia = python / packages / "nvidia";
+                for (const fs::path& toolkit : newest_first(nvidia, "cu")) look_in(toolkit / "lib");
+                look_in(nvidia / "cuda_nvrtc/lib");
+            }
         }
     }
-}
+
+private:
+    void show(const fs::path& file) {
+        std::error_code error;
+        if (is_done_) return;
+        const fs::path real = fs::canonical(file, error);
+        if (!error && fs::is_regular_file(real, error) && known_.insert(real).second) is_done_ = (*take_)(file);
+    }
+    const std::function<bool(const fs::path&)>* take_;
+    std::set<fs::path> known_;
+    bool is_done_ = false;
+};
 
 }  // namespace
 
@@ -107,7 +116,7 @@ SearchPlaces search_places() {
     add_named(places.toolkits, "CUDA_PATH");
     add_named(places.toolkits, "CUDA_HOME");
     places.toolkits.emplace_back("/usr/local/cuda");
-    for (fs::path& each : newest_first("/usr/local", "cuda-", 12)) places.toolkits.push_back(std::move(each));
+    for (fs::path& each : newest_first("/usr/local", "cuda-")) places.toolkits.push_back(std::move(each));
     places.toolkits.emplace_back("/opt/cuda");
     add_named(places.prefixes, "VIRTUAL_ENV");
     add_named(places.prefixes, "CONDA_PREFIX");
@@ -117,24 +126,28 @@ SearchPlaces search_places() {
     return places;
 }
 
-std::vector<fs::path> nvrtc_files(const SearchPlaces& places) {
-    if (!places.library.empty()) return {places.library};
-    Files files;
-    for (const fs::path& each : places.linker_directories) files.add_directory(each);
-    for (const fs::path& each : places.toolkits) {
-        files.add_directory(each / "lib64");
-        files.add_directory(each / machine_directory);
-        files.add_directory(each / "lib");
+void search_nvrtc(const SearchPlaces& places, const std::function<bool(const fs::path&)>& take) {
+    if (!places.library.empty()) {
+        take(places.library);
+        return;
     }
-    for (const fs::path& each : places.prefixes) add_prefix(files, each);
-    return files.take();
+    Search search(take);
+    for (const fs::path& each : places.linker_directories) search.look_in(each);
+    for (const fs::path& each : places.toolkits) {
+        search.look_in(each / "lib64");
+        search.look_in(each / machine_directory);
+        search.look_in(each / "lib");
+    }
+    for (const fs::path& each : places.prefixes) {
+        if (!search.is_done()) search.look_in_prefix(each);
+    }
 }
 
 fs::path builtins_beside(const fs::path& nvrtc, int major, int minor) {
     std::error_code error;
     const fs::path real = fs::canonical(nvrtc, error);
     for (const fs::path& file : {nvrtc, real}) {
-        const fs::path beside = file.parent_path() / fmt::format("libnvrtc-builtins.so.{}.{}", major, minor);
+        fs::path beside = file.parent_path() / fmt::format("libnvrtc-builtins.so.{}.{}", major, minor);
         if (fs::is_regular_file(beside, error)) return beside;
     }
     return {};

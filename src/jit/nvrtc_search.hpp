@@ -2,10 +2,12 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <vector>
 
-/// Where libnvrtc is looked for. In this order, and in each directory the newest libnvrtc.so.N (N ≥ 12) first, then libnvrtc.so:
+/// Where libnvrtc is looked for. In this order, and in each directory the newest libnvrtc.so.N (N from 12) first, then
+/// libnvrtc.so:
 ///
 ///  1. `KILN_NVRTC_LIBRARY`, a path: nothing else is looked at if it is set
 ///  2. what the dynamic linker searches: LD_LIBRARY_PATH, the run path of the program or library that holds Kiln, the directories
@@ -29,8 +31,9 @@ struct SearchPlaces {
 /// The places of this process, from its environment and its system.
 [[nodiscard]] SearchPlaces search_places();
 
-/// The files that are there, first choice first, each once. With `library` set: that, whether it is there or not.
-[[nodiscard]] std::vector<std::filesystem::path> nvrtc_files(const SearchPlaces& places);
+/// Calls `take` with the files that are there, first choice first, each once, until it answers true; looks no further then.
+/// With `library` set: that alone, whether it is there or not.
+void search_nvrtc(const SearchPlaces& places, const std::function<bool(const std::filesystem::path&)>& take);
 
 /// The library of device code that a libnvrtc opens by name when it compiles, if it lies beside it; empty otherwise. Not every
 /// libnvrtc looks beside itself.

@@ -16,7 +16,7 @@ struct ChildResult {
 /// environment. A value of "" unsets its variable.
 [[nodiscard]] ChildResult run_case(const std::string& name, const std::map<std::string, std::string>& environment = {});
 
-/// Forks, and calls `body` in the child, whose exit status it returns. A child that does not end within ten seconds is killed.
+/// Forks, and calls `body` in the child, whose exit status it returns. A child that does not end within a minute is killed.
 [[nodiscard]] ChildResult run_forked(const std::function<int()>& body);
 
 }  // namespace kiln::test

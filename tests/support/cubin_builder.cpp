@@ -47,7 +47,8 @@ std::vector<std::byte> toolkit_note(const CubinFacts& facts) {
     const std::uint32_t tool = strings.put_string("ptxas");
     const std::uint32_t version = strings.put_string("Cuda compilation tools, release 13.0, V" + facts.toolchain);
     const std::uint32_t build = strings.put_string("Build");
-    const std::uint32_t arch = strings.put_string("-arch " + arch_name(facts) + " ");
+    const std::uint32_t arch =
+        strings.put_string("-arch " + (facts.note_arch.empty() ? arch_name(facts) : facts.note_arch) + " ");
     Writer note;
     note.put(Elf64_Nhdr{12, static_cast<Elf64_Word>(24 + strings.bytes.size()), 2000});
     note.put_string("NVIDIA Corp");

@@ -18,6 +18,7 @@ struct CubinFacts {
     int static_shared_bytes = 0;  ///< what the kernel declares; the 1024 bytes that sm_90 reserves are added
     int parameter_bytes = 64;
     std::string toolchain = "13.0.88";  ///< empty: no note
+    std::string note_arch = {};         ///< what the note says, if not the same
     int abi_version = 8;                ///< 7: as NVRTC 12 writes it
     std::vector<std::byte> code = std::vector<std::byte>(128);
 };

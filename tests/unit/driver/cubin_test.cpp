@@ -40,6 +40,12 @@ TEST_CASE("a toolchain that is no version is not repeated") {
     CHECK(inspect_cubin(build_cubin({.toolchain = "13.0\x1b[31m"}), "kiln_forward").value().toolchain == "12.9");
 }
 
+TEST_CASE("an arch is told in its one spelling") {
+    CHECK(inspect_cubin(build_cubin({.arch_suffix = "", .note_arch = "sm_0000090a"}), "kiln_forward").value().arch == "sm_90a");
+    CHECK_FALSE(inspect_cubin(build_cubin({.note_arch = "sm_90x"}), "kiln_forward"));
+    CHECK_FALSE(inspect_cubin(build_cubin({.note_arch = "compute_90"}), "kiln_forward"));
+}
+
 TEST_CASE("what is not a cubin with the kernel is refused, saying why") {
     const auto refusal = [](std::span<const std::byte> bytes, std::string_view kernel = "kiln_forward") {
         const auto info = inspect_cubin(bytes, kernel);
@@ -56,7 +62,7 @@ TEST_CASE("what is not a cubin with the kernel is refused, saying why") {
     CHECK(refusal(x86) == "an ELF file for machine 62, not for CUDA (190)");
     auto contradiction = build_cubin();
     contradiction[49] = std::byte{80};
-    CHECK(refusal(contradiction).find("its header says sm_80, its note sm_90a") != std::string::npos);
+    CHECK(refusal(contradiction).find("its header says sm_80, its note another arch") != std::string::npos);
 }
 
 TEST_CASE("a cubin cut at any length is refused, and one with any byte changed never crashes the reader") {

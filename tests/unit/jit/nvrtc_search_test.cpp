@@ -13,6 +13,15 @@ namespace fs = std::filesystem;
 
 namespace {
 
+std::vector<fs::path> files_in(const jit::SearchPlaces& places) {
+    std::vector<fs::path> files;
+    jit::search_nvrtc(places, [&](const fs::path& file) {
+        files.push_back(file);
+        return false;
+    });
+    return files;
+}
+
 /// A folder that is gone after the test.
 class Folder {
 public:
@@ -43,7 +52,7 @@ TEST_CASE("the named library is the only choice, even if it is not there") {
     jit::SearchPlaces places;
     places.library = "/nonexistent/libnvrtc.so";
     places.linker_directories = {folder.path() / "linker"};
-    CHECK(jit::nvrtc_files(places) == std::vector<fs::path>{"/nonexistent/libnvrtc.so"});
+    CHECK(files_in(places) == std::vector<fs::path>{"/nonexistent/libnvrtc.so"});
 }
 
 TEST_CASE("the linker's directories come first, then toolkits, then wheels, the newest version of each first") {
@@ -68,7 +77,19 @@ TEST_CASE("the linker's directories come first, then toolkits, then wheels, the 
     folder.file("linker/libnvrtc.so.12x");
     folder.file("linker/libnvrtc-builtins.so.13.0");
     folder.file("linker/libnvrtc.alt.so.13");
-    CHECK(jit::nvrtc_files(places) == expected);
+    CHECK(files_in(places) == expected);
+}
+
+TEST_CASE("the search ends where a file is taken") {
+    const Folder folder;
+    jit::SearchPlaces places;
+    places.linker_directories = {folder.path() / "first", folder.path() / "second"};
+    folder.file("first/libnvrtc.so.13");
+    folder.file("first/libnvrtc.so.12");
+    folder.file("second/libnvrtc.so.12");
+    int shown = 0;
+    jit::search_nvrtc(places, [&](const fs::path&) { return ++shown == 2; });
+    CHECK(shown == 2);
 }
 
 TEST_CASE("a file that has several names is tried once") {
@@ -80,7 +101,7 @@ TEST_CASE("a file that has several names is tried once") {
     fs::create_symlink("/nonexistent", folder.path() / "linker/libnvrtc.so.12");
     jit::SearchPlaces places;
     places.linker_directories = {folder.path() / "linker", folder.path() / "linker", folder.path() / "toolkit"};
-    CHECK(jit::nvrtc_files(places) == std::vector<fs::path>{folder.path() / "linker/libnvrtc.so.13"});
+    CHECK(files_in(places) == std::vector<fs::path>{folder.path() / "linker/libnvrtc.so.13"});
 }
 
 TEST_CASE("a directory that depends on where the program was started is not searched") {
@@ -90,7 +111,7 @@ TEST_CASE("a directory that depends on where the program was started is not sear
     fs::current_path(folder.path());
     jit::SearchPlaces places;
     places.linker_directories = {"", "."};
-    CHECK(jit::nvrtc_files(places).empty());
+    CHECK(files_in(places).empty());
     fs::current_path(before);
 }
 
