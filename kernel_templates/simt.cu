@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "specialisation_simt.cuh"
 #include "arguments.cuh"
 #include "common.cuh"
-#include "simt_boxes.cuh"
-#include "simt_images.cuh"
-#include "simt_product.cuh"
 #include "simt_sizes.cuh"
-#include "specialisation_simt.cuh"
+#include "simt_boxes.cuh"
+#include "simt_product.cuh"
+#include "simt_images.cuh"
 
 // The fp32 family: plain fused multiply-adds, right for every spec and shape.
 //

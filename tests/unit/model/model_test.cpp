@@ -183,7 +183,7 @@ TEST_CASE("construction cleans up after each driver call that fails") {
     }
 }
 
-TEST_CASE("a cached cubin that the driver refuses is compiled afresh; a fresh one is an error") {
+TEST_CASE("a cached cubin that the driver refuses is compiled afresh, and a fresh one is an error") {
     const TemporaryDirectory directory;
     const Options options = options_of(directory);
     fake_cuda::reset();
