@@ -62,7 +62,7 @@ TEST_CASE("what is not a cubin with the kernel is refused, saying why") {
     CHECK(refusal(x86) == "an ELF file for machine 62, not for CUDA (190)");
     auto contradiction = build_cubin();
     contradiction[49] = std::byte{80};
-    CHECK(refusal(contradiction).find("its header says sm_80, its note another arch") != std::string::npos);
+    CHECK(refusal(contradiction).find("its header says sm_80, its note sm_") != std::string::npos);
 }
 
 TEST_CASE("a cubin cut at any length is refused, and one with any byte changed never crashes the reader") {
