@@ -72,7 +72,7 @@ TEST_CASE("stats say what the directory holds") {
         CHECK(entry["origin"] == "user");
     }
     CHECK(user["bytes"] == bytes);
-    CHECK(contains(cache.run({"cache", "stats"}).out, "kernels  2"));
+    CHECK(contains(cache.run({"cache", "stats"}).out, "kernels     2"));
 
     const TemporaryDirectory empty;
     const auto none = Program(empty / "cache").run({"cache", "stats", "--json"});
