@@ -2,8 +2,8 @@
 cmake_minimum_required(VERSION 3.25)
 # cmake -DSOURCE_DIR=… -DTEMPLATES=simt;hopper -DOUTPUT=embedded_templates.cpp -P EmbedTemplates.cmake
 #
-# Writes a C++ file with each template's text. `#include "name.cuh"` is replaced by that file, once; `specialisation.cuh`, which lets
-# a template be compiled on its own, is left out: the rendered preamble of constants stands in its place.
+# Writes a C++ file with each template's text. `#include "name.cuh"` is replaced by that file, once; `specialisation*.cuh`, which
+# let a template be compiled on its own, are left out: the rendered preamble of constants stands in their place.
 function(read_template file seen_variable text_variable)
     set(seen ${${seen_variable}})
     set(text "")
@@ -16,7 +16,7 @@ function(read_template file seen_variable text_variable)
         math(EXPR after "${position} + ${length}")
         string(SUBSTRING "${rest}" ${after} -1 rest)
         string(APPEND text "${before}")
-        if(NOT included STREQUAL "specialisation.cuh" AND NOT included IN_LIST seen)
+        if(NOT included MATCHES "^specialisation" AND NOT included IN_LIST seen)
             list(APPEND seen ${included})
             read_template(${included} seen inner)
             string(APPEND text "${inner}")

@@ -29,24 +29,17 @@ __device__ __forceinline__ void mbarrier_arrive_expect_tx(unsigned barrier, unsi
     asm volatile("mbarrier.arrive.expect_tx.release.cta.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes) : "memory");
 }
 
-/// True once the phase of this parity has ended; may sleep a little before it says no.
-__device__ __forceinline__ bool mbarrier_try_wait_parity(unsigned barrier, unsigned parity) {
-    unsigned done;
-    asm volatile(
-        "{\n\t.reg .pred p;\n\t"
-        "mbarrier.try_wait.parity.acquire.cta.shared::cta.b64 p, [%1], %2;\n\t"
-        "selp.u32 %0, 1, 0, p;\n\t}"
-        : "=r"(done)
-        : "r"(barrier), "r"(parity)
-        : "memory");
-    return done != 0;
-}
-
 /// Waits for the end of the phase of this parity: 0 for a barrier's first phase, 1 for its second, 0 for its third.
-/// Waiting for parity 1 on a fresh barrier returns at once.
+/// Waiting for parity 1 on a fresh barrier returns at once. The loop is hidden from the compiler's front half, which would move
+/// arithmetic across it.
 __device__ __forceinline__ void mbarrier_wait_parity(unsigned barrier, unsigned parity) {
-    while (!mbarrier_try_wait_parity(barrier, parity)) {
-    }
+    asm volatile(
+        "{\n\t.reg .pred done;\n"
+        "again:\n\t"
+        "mbarrier.try_wait.parity.acquire.cta.shared::cta.b64 done, [%0], %1;\n\t"
+        "@!done bra again;\n\t}" ::"r"(barrier),
+        "r"(parity)
+        : "memory");
 }
 
 }  // namespace kiln
