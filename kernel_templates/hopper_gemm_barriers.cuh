@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Who waits for whom.
+namespace kiln {
+
+/// Barriers in shared memory; places used in turn have one each.
+struct Barriers {
+    unsigned weights_full, weights_empty;  // a stage's bytes have arrived; each consumer warp's products with it are done
+    unsigned pixels_full, pixels_empty;  // each lane of the feeding warp has issued its copies and their bytes have arrived;
+                                         // each builder warp has read what it needs
+    unsigned map_full, map_empty;        // each builder warp has made its part; each consumer warp has gathered all
+    unsigned sums_full, sums_empty;      // each consumer warp has written its positions' sums; they have been added up
+
+    __device__ __forceinline__ explicit Barriers(const unsigned char* shared)
+        : weights_full(shared_address(shared + barriers_at)),
+          weights_empty(weights_full + 8 * stages),
+          pixels_full(weights_empty + 8 * stages),
+          pixels_empty(pixels_full + 8 * pixel_stages),
+          map_full(pixels_empty + 8 * pixel_stages),
+          map_empty(map_full + 16),
+          sums_full(map_full + 32),
+          sums_empty(map_full + 48) {}
+
+    /// One thread, before the block's barrier.
+    __device__ __forceinline__ void init() const {
+        for (int stage = 0; stage < stages; ++stage) {
+            mbarrier_init(weights_full + 8 * stage, 1);
+            mbarrier_init(weights_empty + 8 * stage, 4 * warpgroups);
+        }
+        for (int stage = 0; stage < pixel_stages; ++stage) {
+            mbarrier_init(pixels_full + 8 * stage, 32);
+            mbarrier_init(pixels_empty + 8 * stage, builder_warps);
+        }
+        for (int turn = 0; turn < 2; ++turn) {
+            mbarrier_init(map_full + 8 * turn, builder_warps);
+            mbarrier_init(map_empty + 8 * turn, 4 * warpgroups);
+            mbarrier_init(sums_full + 8 * turn, 4 * warpgroups);
+            mbarrier_init(sums_empty + 8 * turn, 1);
+        }
+        fence_mbarrier_init();
+    }
+};
+
+}  // namespace kiln
