@@ -37,7 +37,7 @@ struct KernelReport {
     std::int64_t shared_bytes = 0;   ///< per block: static, and dynamic where the plan fixes it
     std::int64_t cubin_bytes = 0;
     std::string toolchain = {};  ///< what built the cubin, from its own note; empty where it has none
-    std::string note = {};       ///< what a user should know: "tf32 means fp32 on sm_75"
+    std::string note = {};       ///< what a user should know: "math = tf32 means fp32 here: …"
 };
 
 }  // namespace kiln

@@ -47,7 +47,7 @@ struct LaunchGeometry {
     int block = 0;                         ///< threads
     int shared_bytes = 0;                  ///< dynamic
     std::size_t counter_bytes = 0;         ///< of the scratch: zero before the first launch, left at zero by each
-    std::size_t partial_bytes = 0;         ///< of the scratch, after the counters: written before read
+    std::size_t partial_bytes = 0;         ///< of the scratch, in front of the counters: written before read
     std::array<std::int64_t, 8> layout{};  ///< handed to the kernel: what it need not compute again in each block
 };
 
@@ -64,6 +64,9 @@ public:
 
     /// "simt": also the name of its template, and in the cache key.
     [[nodiscard]] virtual std::string_view name() const = 0;
+
+    /// Whether `math = tf32` changes what it computes; a family that has only fp32 serves such specs with that, and says so.
+    [[nodiscard]] virtual bool uses_tf32() const { return false; }
 
     /// The legal tiles for this spec on this arch, in any order; empty if the family cannot serve it.
     [[nodiscard]] virtual std::vector<Candidate> candidates(const ModelSpec& spec, const Arch& arch) const = 0;

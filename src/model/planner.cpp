@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "model/geometry.hpp"
 
 namespace kiln {
@@ -24,9 +26,9 @@ Result<Plan> choose_plan(const ModelSpec& spec, const Arch& arch) {
     return std::move(plans.front());
 }
 
-std::string plan_note(const ModelSpec& spec, const Arch& arch) {
-    if (spec.math == Math::tf32 && arch == Arch::sm_75) return "math = tf32 means fp32 on sm_75, which has no TF32";
-    return {};
+std::string plan_note(const ModelSpec& spec, const Plan& plan) {
+    if (spec.math == Math::fp32 || plan.family->uses_tf32()) return {};
+    return fmt::format("math = tf32 means fp32 here: the {} family has no TF32", plan.family->name());
 }
 
 Shape tuning_shape(const ModelSpec& spec) {

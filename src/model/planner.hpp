@@ -28,8 +28,8 @@ struct Plan {
 /// The best plan. A pure function of its arguments: warming ahead chooses what is asked for later. The spec has been checked.
 [[nodiscard]] Result<Plan> choose_plan(const ModelSpec& spec, const Arch& arch);
 
-/// What a user should know about how the arch serves the spec: "math = tf32 means fp32 on sm_75". Empty if nothing.
-[[nodiscard]] std::string plan_note(const ModelSpec& spec, const Arch& arch);
+/// What a user should know about how the plan serves the spec: "math = tf32 means fp32 here: …". Empty if nothing.
+[[nodiscard]] std::string plan_note(const ModelSpec& spec, const Plan& plan);
 
 /// What a spec is tuned for where `expected` is not given: 32 images of 224×224, grown until eight windows fit each way.
 [[nodiscard]] Shape tuning_shape(const ModelSpec& spec);

@@ -69,7 +69,7 @@ Result<SpecialisedKernel> specialise(const ModelSpec& spec, const Arch& arch, co
     if (!source) return pass_on(source);
     return SpecialisedKernel{plan,
                              plan.family->block(spec, plan.candidate.tile),
-                             plan_note(spec, arch),
+                             plan_note(spec, plan),
                              {.arch = arch,
                               .family = std::string(plan.family->name()),
                               .tile = to_string(plan.candidate.tile),

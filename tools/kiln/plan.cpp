@@ -28,7 +28,7 @@ nlohmann::ordered_json plan_to_json(const Plan& plan) {
 
 void print(Program& program, const ModelSpec& spec, const Arch& arch, const std::vector<Plan>& plans) {
     const Shape tuned = tuning_shape(spec);
-    const std::string note = plan_note(spec, arch);
+    const std::string note = plan_note(spec, plans.front());
     if (program.json) {
         nlohmann::ordered_json candidates = nlohmann::ordered_json::array();
         for (const Plan& plan : plans) candidates.push_back(plan_to_json(plan));

@@ -114,8 +114,12 @@ TEST_CASE("what a spec is tuned for fits it") {
     CHECK(tuning_shape(spec) == Shape{7, 100, 200});
 }
 
-TEST_CASE("tf32 on an arch without it is said to mean fp32") {
-    const ModelSpec spec{.in_channels = 8, .out_channels = 64, .kernel_size = 3, .pool_kernel_size = 4, .math = Math::tf32};
-    CHECK_FALSE(plan_note(spec, Arch::sm_75).empty());
-    CHECK(plan_note(spec, Arch::sm_90a).empty());
+TEST_CASE("tf32 is said to mean fp32 wherever the family that serves it has none, and only there") {
+    ModelSpec spec{.in_channels = 8, .out_channels = 64, .kernel_size = 3, .pool_kernel_size = 4, .math = Math::tf32};
+    for (const Arch* arch : ArchTable::all()) {
+        for (const Plan& plan : enumerate_plans(spec, *arch)) CHECK(plan_note(spec, plan).empty() == plan.family->uses_tf32());
+    }
+    CHECK(plan_note(spec, *choose_plan(spec, Arch::sm_75)).find("means fp32") != std::string::npos);
+    spec.math = Math::fp32;
+    CHECK(plan_note(spec, *choose_plan(spec, Arch::sm_75)).empty());
 }
