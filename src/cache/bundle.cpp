@@ -22,15 +22,6 @@ constexpr std::size_t reserved = 40;
 constexpr std::size_t head_hash = 48;
 }  // namespace offset
 
-template <typename... Args>
-tl::unexpected<EntryFault> damaged(fmt::format_string<Args...> format, Args&&... args) {
-    return tl::unexpected(EntryFault{EntryFault::Kind::damaged, fmt::format(format, std::forward<Args>(args)...)});
-}
-
-bool equal(ByteView a, ByteView b) noexcept {
-    return std::equal(a.begin(), a.end(), b.begin(), b.end());
-}
-
 Hash128 hash_of_head(ByteView header, ByteView index) {
     Hasher hasher;
     hasher.update(header.first(offset::head_hash));
@@ -42,8 +33,9 @@ Hash128 hash_of_head(ByteView header, ByteView index) {
 tl::expected<std::uint64_t, EntryFault> check_records(const Index& index) {
     std::uint64_t at = header_bytes + index.size() * record_bytes;
     for (std::size_t i = 0; i < index.size(); ++i) {
-        if (i > 0 && !(index[i - 1].name < index[i].name)) return damaged("its index is not in order");
-        if (index[i].offset != at || index[i].bytes > Entry::maximum_bytes) return damaged("its index does not fit its entries");
+        if (i > 0 && !(index[i - 1].name < index[i].name)) return fail_damaged("its index is not in order");
+        if (index[i].offset != at || index[i].bytes > Entry::maximum_bytes)
+            return fail_damaged("its index does not fit its entries");
         at += index[i].bytes;
     }
     return at;
@@ -86,41 +78,41 @@ Bytes encode_head(Index& index) {
 
 tl::expected<Index, EntryFault> read_index(int file) {
     const auto facts = status(file);
-    if (!facts) return damaged("{}", facts.error().message());
+    if (!facts) return fail_damaged("{}", facts.error().message());
     const auto file_bytes = static_cast<std::uint64_t>(facts->st_size);
     Bytes header(header_bytes);
     const auto count = read_at(file, header, 0);
-    if (!count) return damaged("{}", count.error().message());
+    if (!count) return fail_damaged("{}", count.error().message());
     if (*count < offset::reserved_word || !equal(ByteView(header).first(magic.size()), std::as_bytes(std::span(magic)))) {
-        return damaged("it does not begin as a bundle does");
+        return fail_damaged("it does not begin as a bundle does");
     }
     if (const auto version = load_little<std::uint32_t>(header, offset::version); version != format_version) {
         return tl::unexpected(
             EntryFault{EntryFault::Kind::other_version,
                        fmt::format("it has format version {}, and this is version {}", version, format_version)});
     }
-    if (*count < header_bytes) return damaged("it ends within the header");
+    if (*count < header_bytes) return fail_damaged("it ends within the header");
 
     const auto entry_count = load_little<std::uint64_t>(header, offset::entry_count);
-    if (load_little<std::uint64_t>(header, offset::file_bytes) != file_bytes) return damaged("its size is wrong");
+    if (load_little<std::uint64_t>(header, offset::file_bytes) != file_bytes) return fail_damaged("its size is wrong");
     if (load_little<std::uint32_t>(header, offset::reserved_word) != 0 ||
         load_little<std::uint64_t>(header, offset::reserved) != 0 || file_bytes < header_bytes + trailer_bytes ||
         entry_count > maximum_entries || entry_count > (file_bytes - header_bytes - trailer_bytes) / record_bytes) {
-        return damaged("its header does not fit its size");
+        return fail_damaged("its header does not fit its size");
     }
     Bytes records(static_cast<std::size_t>(entry_count) * record_bytes);
     const auto read = read_at(file, records, header_bytes);
-    if (!read) return damaged("{}", read.error().message());
+    if (!read) return fail_damaged("{}", read.error().message());
     if (*read != records.size() ||
         !equal(ByteView(header).subspan(offset::head_hash, Hash128::size_bytes), hash_of_head(header, records).bytes)) {
-        return damaged("the hash of its index is wrong");
+        return fail_damaged("the hash of its index is wrong");
     }
     Index index = decode_records(records);
     const auto end = check_records(index);
     if (!end) return tl::unexpected(end.error());
     const std::uint64_t entries_begin = header_bytes + records.size();
     if (*end + trailer_bytes != file_bytes || load_little<std::uint64_t>(header, offset::entries_bytes) != *end - entries_begin) {
-        return damaged("its entries do not fill it");
+        return fail_damaged("its entries do not fill it");
     }
     return index;
 }

@@ -23,15 +23,6 @@ constexpr std::size_t source_bytes = 40;
 constexpr std::size_t head_hash = 48;
 }  // namespace offset
 
-template <typename... Args>
-tl::unexpected<EntryFault> damaged(fmt::format_string<Args...> format, Args&&... args) {
-    return tl::unexpected(EntryFault{EntryFault::Kind::damaged, fmt::format(format, std::forward<Args>(args)...)});
-}
-
-bool equal(ByteView a, ByteView b) noexcept {
-    return std::equal(a.begin(), a.end(), b.begin(), b.end());
-}
-
 bool is_plain_text(std::string_view text) noexcept {
     return std::all_of(text.begin(), text.end(), [](char c) { return c == '\n' || (c >= ' ' && c <= '~'); });
 }
@@ -90,7 +81,7 @@ Result<Bytes> Entry::encode(const Key& key, const EntryFacts& facts, ByteView cu
 
 tl::expected<EntryHead, EntryFault> EntryHead::parse(ByteView front) {
     if (front.size() < offset::fields_bytes || !equal(front.first(magic.size()), std::as_bytes(std::span(magic)))) {
-        return damaged("it does not begin as an entry does");
+        return fail_damaged("it does not begin as an entry does");
     }
     const auto version = load_little<std::uint32_t>(front, offset::version);
     if (version != Entry::format_version) {
@@ -98,12 +89,12 @@ tl::expected<EntryHead, EntryFault> EntryHead::parse(ByteView front) {
             EntryFault{EntryFault::Kind::other_version,
                        fmt::format("it has format version {}, and this is version {}", version, Entry::format_version)});
     }
-    if (front.size() < Entry::header_bytes) return damaged("it ends within the header");
+    if (front.size() < Entry::header_bytes) return fail_damaged("it ends within the header");
     const std::size_t fields_bytes = load_little<std::uint32_t>(front, offset::fields_bytes);
     const std::size_t head_bytes = Entry::header_bytes + fields_bytes;
-    if (head_bytes > std::min(front.size(), Entry::maximum_head_bytes)) return damaged("it ends within the fields");
+    if (head_bytes > std::min(front.size(), Entry::maximum_head_bytes)) return fail_damaged("it ends within the fields");
     if (!equal(front.subspan(offset::head_hash, Hash128::size_bytes), hash_of_head(front, head_bytes).bytes)) {
-        return damaged("the hash of its head is wrong");
+        return fail_damaged("the hash of its head is wrong");
     }
 
     EntryHead head;
@@ -113,7 +104,7 @@ tl::expected<EntryHead, EntryFault> EntryHead::parse(ByteView front) {
     const auto source_offset = load_little<std::uint64_t>(front, offset::source_offset);
     if (head.cubin_bytes > Entry::maximum_bytes || head.source_bytes > Entry::maximum_bytes || cubin_offset != head_bytes ||
         source_offset != cubin_offset + head.cubin_bytes) {
-        return damaged("its lengths do not fit together");
+        return fail_damaged("its lengths do not fit together");
     }
     head.file_bytes = source_offset + head.source_bytes + Entry::trailer_bytes;
     const std::string_view fields = as_text(front.subspan(Entry::header_bytes, fields_bytes));
@@ -122,7 +113,7 @@ tl::expected<EntryHead, EntryFault> EntryHead::parse(ByteView front) {
     const auto toolchain = reader.take("toolchain");
     const auto spec = reader.take("spec");
     if (!key || !toolchain || !spec || !reader.rest().empty() || !parse_key_head(*key) || !is_plain_text(fields)) {
-        return damaged("its fields cannot be read");
+        return fail_damaged("its fields cannot be read");
     }
     head.key_head = *key;
     head.facts = {std::string(*toolchain), std::string(*spec)};
@@ -132,9 +123,9 @@ tl::expected<EntryHead, EntryFault> EntryHead::parse(ByteView front) {
 tl::expected<Entry, EntryFault> Entry::parse(ByteView file) {
     auto head = EntryHead::parse(file.first(std::min(file.size(), maximum_head_bytes)));
     if (!head) return tl::unexpected(std::move(head.error()));
-    if (file.size() != head->file_bytes) return damaged("it has {} bytes and should have {}", file.size(), head->file_bytes);
+    if (file.size() != head->file_bytes) return fail_damaged("it has {} bytes and should have {}", file.size(), head->file_bytes);
     const ByteView content = file.first(file.size() - trailer_bytes);
-    if (!equal(file.last(trailer_bytes), xxh3_128(content).bytes)) return damaged("its checksum is wrong");
+    if (!equal(file.last(trailer_bytes), xxh3_128(content).bytes)) return fail_damaged("its checksum is wrong");
     const ByteView source = content.last(head->source_bytes);
     const ByteView cubin = content.first(content.size() - source.size()).last(head->cubin_bytes);
     return Entry{key_of_text(key_text(head->key_head, as_text(source))), std::move(head->facts),

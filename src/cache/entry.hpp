@@ -5,7 +5,9 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 
+#include <fmt/format.h>
 #include <tl/expected.hpp>
 
 #include "cache/key.hpp"
@@ -29,6 +31,12 @@ struct EntryFault {
     Kind kind;
     std::string what;
 };
+
+/// `return fail_damaged("its checksum is wrong");`, of an entry or a bundle.
+template <typename... Args>
+[[nodiscard]] tl::unexpected<EntryFault> fail_damaged(fmt::format_string<Args...> format, Args&&... args) {
+    return tl::unexpected(EntryFault{EntryFault::Kind::damaged, fmt::format(format, std::forward<Args>(args)...)});
+}
 
 /// One kernel in one file, verified as it is read.
 ///

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <concepts>
 #include <cstddef>
@@ -20,6 +21,10 @@ inline ByteView as_bytes(std::string_view text) noexcept {
 
 inline std::string_view as_text(ByteView bytes) noexcept {
     return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+[[nodiscard]] inline bool equal(ByteView a, ByteView b) noexcept {
+    return std::equal(a.begin(), a.end(), b.begin(), b.end());
 }
 
 inline void append(Bytes& out, ByteView bytes) {
