@@ -33,12 +33,30 @@ __device__ __forceinline__ void mbarrier_arrive_expect_tx(unsigned barrier, unsi
     asm volatile("mbarrier.arrive.expect_tx.release.cta.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes) : "memory");
 }
 
+/// Adds `bytes` to what the phase waits for, without arriving.
+__device__ __forceinline__ void mbarrier_expect_tx(unsigned barrier, unsigned bytes) {
+    asm volatile("mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(bytes) : "memory");
+}
+
 /// True once the phase of this parity has ended; may sleep a little before it says no.
 __device__ __forceinline__ bool mbarrier_try_wait_parity(unsigned barrier, unsigned parity) {
     unsigned done;
     asm volatile(
         "{\n\t.reg .pred p;\n\t"
         "mbarrier.try_wait.parity.acquire.cta.shared::cta.b64 p, [%1], %2;\n\t"
+        "selp.u32 %0, 1, 0, p;\n\t}"
+        : "=r"(done)
+        : "r"(barrier), "r"(parity)
+        : "memory");
+    return done != 0;
+}
+
+/// The same, without sleeping.
+__device__ __forceinline__ bool mbarrier_test_wait_parity(unsigned barrier, unsigned parity) {
+    unsigned done;
+    asm volatile(
+        "{\n\t.reg .pred p;\n\t"
+        "mbarrier.test_wait.parity.acquire.cta.shared::cta.b64 p, [%1], %2;\n\t"
         "selp.u32 %0, 1, 0, p;\n\t}"
         : "=r"(done)
         : "r"(barrier), "r"(parity)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <random>
 #include <string>
@@ -82,6 +83,24 @@ inline RandomCase random_case(std::uint32_t seed) {
                       .width = extent(spec.kernel_size.width, spec.pool_kernel_size.width, spec.stride.width, spec.padding.width,
                                       spec.dilation.width)};
     return drawn_case(spec, shape, seed + 1);
+}
+
+/// Many channels and filters, as tensor cores want them, over few windows: chunks and tiles that are not full, tiles that span
+/// images, a reduction that several blocks share.
+inline RandomCase random_wide_case(std::uint32_t seed) {
+    RandomCase small = random_case(seed);
+    std::mt19937 generator(seed + 2);
+    const auto pick = [&](std::int64_t least, std::int64_t most) {
+        return std::uniform_int_distribution<std::int64_t>(least, most)(generator);
+    };
+    ModelSpec& spec = small.spec;
+    spec.in_channels = pick(0, 3) == 0 ? pick(7, 13) : pick(14, 70);
+    spec.out_channels = pick(0, 3) == 0 ? pick(129, 200) : pick(5, 90);
+    spec.pool_kernel_size = {std::min<std::int64_t>(spec.pool_kernel_size.height, 4),
+                             std::min<std::int64_t>(spec.pool_kernel_size.width, 4)};
+    Shape shape = small.shape;
+    shape.batch = pick(1, 9);
+    return drawn_case(spec, shape, seed + 3);
 }
 
 }  // namespace kiln::test

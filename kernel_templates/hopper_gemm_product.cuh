@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// The consumers: logits of 64 positions × `filters` filters in each warpgroup, and their activations' sums over the filters.
+namespace kiln {
+
+/// A thread's part of 64 positions × `filters` filters: with g = lane / 4 and t = lane % 4, rows g and g + 8 of the warp's 16,
+/// columns 8j + 2t and 8j + 2t + 1 (hopper_wgmma.cuh).
+using Accumulators = float[filters / 2];
+
+/// One k-step of A in a thread's registers: rounded values, and what corrects them.
+struct Fragment {
+    unsigned rounded[4];
+    unsigned correction[4];
+};
+
+__device__ __forceinline__ unsigned pack_bf16(float low, float high) {
+    unsigned result;
+    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(result) : "f"(high), "f"(low));
+    return result;
+}
+
+/// Rounds to tf32, half away from zero, by integer arithmetic; a NaN may become a zero.
+__device__ __forceinline__ float round_to_tf32(float value) {
+    return __uint_as_float((__float_as_uint(value) + 0x1000u) & 0xffffe000u);
+}
+
+/// Values of rows g, g + 8 at k = t, then of the same rows at k = t + 4.
+__device__ __forceinline__ void split(const float (&values)[4], Fragment& fragment) {
+    float rests[4];
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+        if constexpr (products == Products::tf32) {
+            // The tensor core ignores what the mask would clear, and with it the payloads of some NaNs.
+            const bool is_nan = values[i] != values[i];
+            fragment.rounded[i] = is_nan ? 0x7fffffffu : __float_as_uint(values[i]) + 0x1000u;
+        } else {
+            const float rounded = round_to_tf32(values[i]);
+            fragment.rounded[i] = __float_as_uint(rounded);
+            rests[i] = values[i] - rounded;  // exact; NaN where the value is not finite
+        }
+    }
+    if constexpr (products == Products::tf32_corrected_by_tf32) {
+#pragma unroll
+        for (int i = 0; i < 4; ++i) fragment.correction[i] = __float_as_uint(rests[i]);
+    } else if constexpr (products == Products::tf32_corrected_by_bf16) {
+        // k = 16: the values meet what rounding left of the weights, then their own rests meet the weights.
+        fragment.correction[0] = pack_bf16(values[0], values[2]);
+        fragment.correction[1] = pack_bf16(values[1], values[3]);
+        fragment.correction[2] = pack_bf16(rests[0], rests[2]);
+        fragment.correction[3] = pack_bf16(rests[1], rests[3]);
+    }
+}
+
+/// Starts chain = A · B over one batch, B being the stage of weights at `stage`. Small products come before large ones: the tensor
+/// core's adder truncates. `never` is false, which the compiler must not know: it would give each batch a chain of its own, put their
+/// additions off, and run out of registers.
+template <int count>
+__device__ __forceinline__ void start_products(Accumulators& chain, const Fragment (&fragments)[count], unsigned stage, bool never) {
+    const unsigned long long weights = wgmma_descriptor(stage, operand_bytes / 2, 128);
+    const auto operand = [&](int step, int which) { return weights + ((step * step_bytes + which * operand_bytes) >> 4); };
+    wgmma_fence();
+    if constexpr (products == Products::tf32_corrected_by_tf32) {
+#pragma unroll
+        for (int step = 0; step < count; ++step) {
+            wgmma_k8_tf32<filters>(chain, fragments[step].rounded, operand(step, 1), step > 0 || never);
+            wgmma_k8_tf32<filters>(chain, fragments[step].correction, operand(step, 0), true);
+        }
+    } else if constexpr (products == Products::tf32_corrected_by_bf16) {
+#pragma unroll
+        for (int step = 0; step < count; ++step) {
+            wgmma_k16_bf16<filters>(chain, fragments[step].correction, operand(step, 1), step > 0 || never);
+        }
+    }
+#pragma unroll
+    for (int step = 0; step < count; ++step) {
+        wgmma_k8_tf32<filters>(chain, fragments[step].rounded, operand(step, 0), products != Products::tf32 || step > 0 || never);
+    }
+    wgmma_commit_group();
+}
+
+/// The ring of weights, as the consumers see it.
+struct Weights {
+    unsigned stages_address;
+    const Barriers& barriers;
+    Turn<stages> turn;
+
+    __device__ __forceinline__ void wait() const { mbarrier_wait_parity(barriers.weights_full + 8 * turn.index, turn.parity); }
+    __device__ __forceinline__ unsigned stage() const { return stages_address + turn.index * stage_bytes; }
+
+    /// When the products with the current stage are done.
+    __device__ __forceinline__ void leave() {
+        if (!weights_stay) mbarrier_arrive(barriers.weights_empty + 8 * turn.index);
+        turn.advance();
+    }
+    __device__ __forceinline__ void start_again() {
+        if (weights_stay) turn = {};
+    }
+};
+
+/// Where a thread finds its values of A in a map: those of its two positions, seen from its lane's channel or tap.
+struct Gather {
+    const float* values[2][line_items];
+    const Layout& layout;
+
+    /// What the lane adds to an item's place.
+    __device__ __forceinline__ static int lane_offset(const Layout& layout, int line_item, int lane) {
+        if constexpr (lanes_are_channels) {
+            return lane * layout.channel_stride;
+        } else {
+            const int kx = 4 * line_item + lane;
+            return layout.column_offset(kx < kernel_w ? kx : 0);  // padding, as after the last item
+        }
+    }
+
+    /// Values of rows g, g + 8 at k = t, then of the same rows at k = t + 4: for `count` k-steps from `first` on.
+    template <int first, int count>
+    __device__ __forceinline__ void get(float (&result)[long_steps][4]) const {
+#pragma unroll
+        for (int step = 0; step < count; ++step) {
+#pragma unroll
+            for (int half = 0; half < 2; ++half) {
+                const Item at = item(2 * (first + step) + half);
+                const int offset =
+                    at.channel * layout.channel_stride + layout.line_offset(at.ky) + (lanes_are_channels ? layout.column_offset(at.kx) : 0);
+                const int line_item = lanes_are_channels ? 0 : at.kx / 4;
+                result[step][2 * half] = values[0][line_item][offset];
+                result[step][2 * half + 1] = values[1][line_item][offset];
+            }
+        }
+    }
+};
+
+/// sums += A · B over a chunk's batches from `batch` on; `values` are those of its first k-steps. The next batch's are gathered while
+/// the tensor cores work.
+template <int batch>
+__device__ __forceinline__ void multiply(Accumulators& sums, Accumulators& chain, float (&values)[long_steps][4],
+                                         const Gather& gather, Weights& weights, unsigned map_empty, bool never) {
+    constexpr int count = steps_of(batch);
+    Fragment fragments[count];
+#pragma unroll
+    for (int step = 0; step < count; ++step) split(values[step], fragments[step]);
+    weights.wait();
+    start_products(chain, fragments, weights.stage(), never);
+    if constexpr (batch + 1 < batches) {
+        gather.get<first_step(batch + 1), steps_of(batch + 1)>(values);
+    } else {
+        mbarrier_arrive(map_empty);
+    }
+    wgmma_wait_group<0>();
+    wgmma_settle(chain);
+    weights.leave();
+#pragma unroll
+    for (int i = 0; i < filters / 2; ++i) sums[i] += chain[i];
+    if constexpr (batch + 1 < batches) multiply<batch + 1>(sums, chain, values, gather, weights, map_empty, never);
+}
+
+/// Sums of activations over a thread's columns, for rows g and g + 8.
+struct RowSums {
+    float upper = 0, lower = 0;
+
+    /// Adds up the four lanes that share a row.
+    __device__ __forceinline__ void add_lanes() {
+#pragma unroll
+        for (int offset = 1; offset < 4; offset *= 2) {
+            upper += __shfl_xor_sync(0xffffffffu, upper, offset);
+            lower += __shfl_xor_sync(0xffffffffu, lower, offset);
+        }
+    }
+};
+
+/// The logits of two neighbouring columns become activations; padded filters become zeros.
+__device__ __forceinline__ void activate_columns(const float* bias, int filter, float (&logits)[4]) {
+    const float2 biases = __ldg(reinterpret_cast<const float2*>(bias + filter));
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+        const float activation = activate(logits[i] + (i % 2 == 0 ? biases.x : biases.y));
+        logits[i] = out_channels % filters == 0 || filter + i % 2 < out_channels ? activation : 0.0f;
+    }
+}
+
+/// Of the whole reduction in this block.
+__device__ __forceinline__ RowSums activate_own(const Accumulators& sums, const float* bias, int filter_tile) {
+    const int column = 2 * static_cast<int>(threadIdx.x % 4);
+    float upper[filters / 4], lower[filters / 4];
+#pragma unroll
+    for (int j = 0; j < filters / 8; ++j) {
+        float logits[4] = {sums[4 * j], sums[4 * j + 1], sums[4 * j + 2], sums[4 * j + 3]};
+        activate_columns(bias, filter_tile * filters + 8 * j + column, logits);
+        upper[2 * j] = logits[0], upper[2 * j + 1] = logits[1];
+        lower[2 * j] = logits[2], lower[2 * j + 1] = logits[3];
+    }
+    return {pairwise_sum<filters / 4>(upper), pairwise_sum<filters / 4>(lower)};
+}
+
+/// Where a cluster's blocks divide the channels: each hands its sums to the others and finishes its share of the columns.
+__device__ __forceinline__ RowSums activate_shared(const Accumulators& sums, const float* bias, int filter_tile, int rank,
+                                                   unsigned exchange) {
+    barrier_sync(1, consumer_threads);  // the maps and stages below the exchange are no longer read
+    const unsigned own = exchange + 16 * threadIdx.x;
+#pragma unroll
+    for (int j = 0; j < filters / 8; ++j) {
+        st_shared(own + j * 16 * consumer_threads, make_float4(sums[4 * j], sums[4 * j + 1], sums[4 * j + 2], sums[4 * j + 3]));
+    }
+    barrier_cluster_arrive();
+    barrier_cluster_wait();
+    const int column = 2 * static_cast<int>(threadIdx.x % 4);
+    RowSums result;
+#pragma unroll 2
+    for (int j = filters / 8 * rank / splits; j < filters / 8 * (rank + 1) / splits; ++j) {
+        float4 parts[splits];
+#pragma unroll
+        for (int other = 0; other < splits; ++other) {
+            parts[other] = ld_shared_cluster(mapa(own + j * 16 * consumer_threads, other));
+        }
+        float logits[4] = {parts[0].x, parts[0].y, parts[0].z, parts[0].w};
+#pragma unroll
+        for (int other = 1; other < splits; ++other) {
+            logits[0] += parts[other].x, logits[1] += parts[other].y;
+            logits[2] += parts[other].z, logits[3] += parts[other].w;
+        }
+        activate_columns(bias, filter_tile * filters + 8 * j + column, logits);
+        result.upper += logits[0] + logits[1];
+        result.lower += logits[2] + logits[3];
+    }
+    barrier_cluster_arrive();
+    barrier_cluster_wait();  // nobody leaves while its sums are being read
+    return result;
+}
+
+/// A consumer's life.
+__device__ __forceinline__ void multiply_maps(const ForwardArguments& arguments, unsigned char* shared) {
+    const Layout layout(arguments);
+    const Share share(layout);
+    const Barriers barriers(shared);
+    const int lane = static_cast<int>(threadIdx.x % 32), warp = static_cast<int>(threadIdx.x / 32);
+    const float* const bias = static_cast<const float*>(arguments.weights);
+    float* const position_sums = reinterpret_cast<float*>(shared + sums_at);
+    Weights weights{shared_address(shared + stages_at), barriers};
+    Turn<2> map_turn, sums_turn;
+    Turn<unit_places> unit_turn;
+
+    for (Index index = share.first; index < share.units; index += share.step) {
+        mbarrier_wait_parity(barriers.map_full + 8 * map_turn.index, map_turn.parity);  // and so the unit's description is there
+        const Unit& unit = reinterpret_cast<const Unit*>(shared + units_at)[unit_turn.index];
+        const int filter_tile = Share::filter_tile(index);
+        const int upper = 16 * warp + lane / 4, lower = upper + 8;
+        // Rows past the tile's end repeat its last position; nobody reads their sums.
+        const int places[2] = {unit.place_in_map(arguments, layout, min(upper, unit.count - 1)),
+                               unit.place_in_map(arguments, layout, min(lower, unit.count - 1))};
+        unit_turn.advance();
+        Accumulators sums, chain;
+#pragma unroll
+        for (int i = 0; i < filters / 2; ++i) sums[i] = chain[i] = 0;
+
+#pragma unroll 1
+        for (int chunk = share.first_chunk(); chunk < share.last_chunk(); ++chunk) {
+            mbarrier_wait_parity(barriers.map_full + 8 * map_turn.index, map_turn.parity);
+            const float* const map = reinterpret_cast<const float*>(shared + maps_at) + map_turn.index * map_floats;
+            Gather gather{{}, layout};
+#pragma unroll
+            for (int line_item = 0; line_item < line_items; ++line_item) {
+                const int lane_offset = Gather::lane_offset(layout, line_item, lane % 4);
+                gather.values[0][line_item] = map + places[0] + lane_offset;
+                gather.values[1][line_item] = map + places[1] + lane_offset;
+            }
+            float values[long_steps][4];
+            gather.get<0, long_steps>(values);
+            multiply<0>(sums, chain, values, gather, weights, barriers.map_empty + 8 * map_turn.index, arguments.batch < 0);
+            map_turn.advance();
+        }
+        weights.start_again();
+
+        RowSums row_sums = splits == 1 ? activate_own(sums, bias, filter_tile)
+                                       : activate_shared(sums, bias, filter_tile, share.rank, shared_address(shared + pixels_at));
+        row_sums.add_lanes();
+        mbarrier_wait_parity(barriers.sums_empty + 8 * sums_turn.index, sums_turn.parity ^ 1);
+        if (lane % 4 == 0) {
+            position_sums[sums_turn.index * tile_positions + upper] = row_sums.upper;
+            position_sums[sums_turn.index * tile_positions + lower] = row_sums.lower;
+        }
+        mbarrier_arrive(barriers.sums_full + 8 * sums_turn.index);
+        sums_turn.advance();
+    }
+}
+
+}  // namespace kiln

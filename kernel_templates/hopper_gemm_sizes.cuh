@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// The sizes of one specialisation: what the spec and the tile fix.
+namespace kiln {
+
+__host__ __device__ constexpr int ceil_divide(int a, int b) { return (a + b - 1) / b; }
+__host__ __device__ constexpr int round_up(int a, int b) { return ceil_divide(a, b) * b; }
+
+constexpr int in_channels = static_cast<int>(spec::in_channels);
+constexpr int out_channels = static_cast<int>(spec::out_channels);
+constexpr int kernel_h = static_cast<int>(spec::kernel_h), kernel_w = static_cast<int>(spec::kernel_w);
+constexpr int pool_h = static_cast<int>(spec::pool_h), pool_w = static_cast<int>(spec::pool_w);
+constexpr int stride_h = static_cast<int>(spec::stride_h), stride_w = static_cast<int>(spec::stride_w);
+constexpr int padding_h = static_cast<int>(spec::padding_h), padding_w = static_cast<int>(spec::padding_w);
+constexpr int dilation_h = static_cast<int>(spec::dilation_h), dilation_w = static_cast<int>(spec::dilation_w);
+constexpr int taps = kernel_h * kernel_w;
+static_assert(spec::has_bias == 0 || spec::has_bias == 1);  // without a bias the packed ones are zero
+
+// Warps: `warpgroups` consumer warpgroups, each with 64 positions of the tile and all its filters; then `builders` warpgroups, whose
+// last two warps feed the others and add up images while the others build maps.
+constexpr int warpgroups = static_cast<int>(spec::warpgroups);
+constexpr int builders = static_cast<int>(spec::builders);
+constexpr int consumer_threads = 128 * warpgroups;
+constexpr int builder_warps = 4 * builders - 2;
+constexpr int threads = 128 * (warpgroups + builders);
+constexpr int feeding_warp = threads / 32 - 2, finishing_warp = threads / 32 - 1;
+
+// The tile: a run of positions (n, i, j), flattened, by `filters` filters. `splits` blocks of a cluster divide the channels.
+constexpr int tile_positions = 64 * warpgroups;
+constexpr int filters = static_cast<int>(spec::filters);
+constexpr int filter_tiles = ceil_divide(out_channels, filters);
+constexpr int splits = static_cast<int>(spec::splits);
+
+// The reduction goes over chunks of channels, and a chunk's over items: one tap of four channels, or, where channels do not come in
+// fours, up to four taps of one line and channel. The four lanes that share a row of a fragment take one each. Two items are a k-step
+// of the tensor cores; k-steps are divided into batches of nearly equal length. A batch is one chain of products: its sum starts at
+// zero and is added, rounded to nearest, to the running sums. One batch of weights is one stage of their ring.
+constexpr int chunk_channels = static_cast<int>(spec::channels);
+constexpr int chunks = ceil_divide(in_channels, chunk_channels);
+constexpr bool lanes_are_channels = chunk_channels % 4 == 0;
+constexpr int line_items = lanes_are_channels ? 1 : ceil_divide(kernel_w, 4);  // that a line of taps takes
+constexpr int chunk_items = lanes_are_channels ? chunk_channels / 4 * taps : chunk_channels * kernel_h * line_items;
+constexpr int chunk_steps = ceil_divide(chunk_items, 2);
+constexpr int batches = ceil_divide(chunk_steps, static_cast<int>(spec::steps));
+constexpr int long_steps = ceil_divide(chunk_steps, batches);            // k-steps of the first batches …
+constexpr int long_batches = chunk_steps - batches * (long_steps - 1);  // … this many; the others have one less
+
+// Registers change hands at the start: the compiler caps all threads at what the block's size allows. Consumers get what two sets of
+// accumulators, a batch's fragments and the next one's values take, builders the rest, but no less than they need.
+constexpr int entry_registers = 65536 / threads / 8 * 8;
+constexpr bool moves_registers = threads > 256;
+constexpr int wished_registers = filters + 12 * long_steps + 32;
+constexpr int left_registers = (entry_registers * threads - wished_registers * consumer_threads) / (128 * builders) / 8 * 8;
+constexpr int builder_registers = left_registers < 64 ? 64 : left_registers < 104 ? left_registers : 104;
+constexpr int spare_registers = (entry_registers * threads - builder_registers * 128 * builders) / consumer_threads / 8 * 8;
+constexpr int consumer_registers = spare_registers < 232 ? spare_registers : 232;
+static_assert(!moves_registers || (builder_registers <= entry_registers && consumer_registers >= entry_registers));
+
+// How a product is made: of rounded operands alone, or with corrections, which come as two more tf32 products or as one of bf16 that
+// is twice as deep.
+enum class Products { tf32, tf32_corrected_by_tf32, tf32_corrected_by_bf16 };
+constexpr Products products = spec::is_tf32 != 0            ? Products::tf32
+                              : spec::bf16_corrections != 0 ? Products::tf32_corrected_by_bf16
+                                                            : Products::tf32_corrected_by_tf32;
+
+// Weights in the order of their use: a step's rounded weights, then their corrections, each `operand_bytes` of core matrices.
+constexpr int operand_bytes = 8 * filters * 4;
+constexpr int step_bytes = operand_bytes * (products == Products::tf32 ? 1 : 2);
+constexpr int stages = static_cast<int>(spec::stages);
+constexpr int stage_bytes = long_steps * step_bytes;
+constexpr bool weights_stay = filter_tiles == 1 && ceil_divide(chunks, splits) * batches <= stages;  // they are fetched once
+constexpr int bias_bytes = round_up(filter_tiles * filters * 4, 128);
+
+/// The first k-step of a chunk's batch, and how many it has.
+__device__ __forceinline__ constexpr int first_step(int batch) {
+    return batch * long_steps - (batch > long_batches ? batch - long_batches : 0);
+}
+__device__ __forceinline__ constexpr int steps_of(int batch) { return batch < long_batches ? long_steps : long_steps - 1; }
+
+/// One dimension of the box map. Tap k of pooled position i reads the box at step·i + dilation·k, so of every `step` boxes only those
+/// with the taps' residues are made. Boxes of one residue are a phase: there, tap k reads `shift(k)` places after its position's own.
+template <int taps, int step_, int dilation>
+struct Axis {
+    static constexpr int step = step_;
+
+    __host__ __device__ static constexpr int residue_of(int tap) { return dilation * tap % step; }
+    __host__ __device__ static constexpr int shift(int tap) { return dilation * tap / step; }
+    __host__ __device__ static constexpr bool has(int residue) {
+        for (int tap = 0; tap < taps; ++tap) {
+            if (residue_of(tap) == residue) return true;
+        }
+        return false;
+    }
+    /// The phase of a residue: phases are in ascending order of residues.
+    __host__ __device__ static constexpr int phase(int residue) {
+        int count = 0;
+        for (int r = 0; r < residue; ++r) count += has(r) ? 1 : 0;
+        return count;
+    }
+    static constexpr int phases = phase(step);
+    static constexpr int reach = shift(taps - 1);
+
+    /// The phase of a tap, without a loop for the usual kernels: those that use all residues, and those within one step.
+    __host__ __device__ static constexpr int phase_of(int tap) {
+        return phases == step ? residue_of(tap) : reach == 0 ? tap : phase(residue_of(tap));
+    }
+
+    __host__ __device__ static constexpr int residue(int phase_index) {
+        if (phases == step) return phase_index;
+        if (reach == 0) return dilation * phase_index;
+        int r = 0;
+        for (int count = 0; count < phase_index;) count += has(++r) ? 1 : 0;
+        return r;
+    }
+};
+using Rows = Axis<kernel_h, stride_h * pool_h, dilation_h>;
+using Columns = Axis<kernel_w, stride_w * pool_w, dilation_w>;
+constexpr int phases_h = Rows::phases, phases_w = Columns::phases;
+constexpr int reach_h = Rows::reach;
+
+/// What an item's first lane reads. The padding after the last item has weights of zero, on values that the windows use anyway.
+struct Item {
+    int channel, ky, kx;
+};
+__host__ __device__ constexpr Item item(int index) {
+    if (index >= chunk_items) index = 0;
+    if (lanes_are_channels) {
+        constexpr int fours = ceil_divide(chunk_channels, 4);
+        const int tap = index / fours;
+        return {index % fours * 4, tap / kernel_w, tap % kernel_w};
+    }
+    return {index / line_items / kernel_h, index / line_items % kernel_h, index % line_items * 4};
+}
+
+// The work on a map is divided into blocks of `map_rows` row groups.
+constexpr int map_rows = static_cast<int>(spec::map_rows);
+
+// The lines of pixels behind one row group, and behind `map_rows`.
+constexpr int group_lines = Rows::residue(phases_h - 1) + stride_h * (pool_h - 1) + 1;
+constexpr int block_lines = (map_rows - 1) * Rows::step + group_lines;
+
+__host__ __device__ constexpr bool uses_line(int line) {
+    for (int group = 0; group < map_rows; ++group) {
+        for (int phase = 0; phase < phases_h; ++phase) {
+            for (int dy = 0; dy < pool_h; ++dy) {
+                if (group * Rows::step + Rows::residue(phase) + stride_h * dy == line) return true;
+            }
+        }
+    }
+    return false;
+}
+
+// What a tile has no more of: blocks of its map, and runs of pixels in each channel.
+constexpr int most_blocks = 64, most_runs = 64;
+
+// Floats that a segment's pixels may take beside their lines, for alignment.
+constexpr int pixel_slack = 12;
+
+// The pixels that one position's taps use, in lines and in columns.
+constexpr int window_h = stride_h * (pool_h - 1) + dilation_h * (kernel_h - 1) + 1;
+constexpr int window_w = stride_w * (pool_w - 1) + dilation_w * (kernel_w - 1) + 1;
+
+// How far warps may be apart. Where a chunk is a unit, the fetching warp is `pixel_stages` units ahead of the builders, these two ahead
+// of the consumers, and these two ahead of the finishing warp.
+constexpr int pixel_stages = static_cast<int>(spec::pixel_stages);
+constexpr int unit_places = 8, block_places = pixel_stages + 1;
+static_assert(pixel_stages <= 3);
+
+// Shared memory, from its start.
+constexpr int pixel_floats = static_cast<int>(spec::pixel_floats);  // of one stage
+constexpr int map_floats = static_cast<int>(spec::map_floats);      // of one map
+constexpr int barriers_at = 0;
+constexpr int units_at = round_up(barriers_at + 8 * (2 * stages + 2 * pixel_stages + 8), 16);
+constexpr int runs_at = units_at + unit_places * 32;
+constexpr int blocks_at = runs_at + most_runs * 16;
+constexpr int sums_at = blocks_at + block_places * most_blocks * 32;
+constexpr int pixels_at = round_up(sums_at + 2 * tile_positions * 4, 128);
+constexpr int maps_at = round_up(pixels_at + pixel_stages * pixel_floats * 4, 128);
+constexpr int stages_at = round_up(maps_at + 2 * map_floats * 4, 128);
+constexpr int shared_bytes = stages_at + stages * stage_bytes;
+static_assert(shared_bytes == spec::shared_bytes);
+static_assert(splits == 1 || shared_bytes - pixels_at >= tile_positions * filters * 4);  // the exchange lies over pixels, maps and stages
+static_assert(filters % 8 == 0 && filters <= 128);
+
+}  // namespace kiln

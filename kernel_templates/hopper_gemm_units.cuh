@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Tiles of positions and their segments, and how these lie in shared memory.
+namespace kiln {
+
+/// a / b for non-negative numbers, which rarely need 64 bits.
+__device__ __forceinline__ Index divide(Index a, Index b) {
+    if (((a | b) >> 32) == 0) return static_cast<unsigned>(a) / static_cast<unsigned>(b);
+    return a / b;
+}
+
+/// How tiles' pixels and box maps lie in shared memory, as the host computed it for the shape (GemmLayout in
+/// src/model/families/hopper_gemm_tile.cpp). A segment is what a tile has of one image, in the image's full width; where a row of
+/// positions is longer than a tile (`by_rows`), a segment is what the tile has of one row.
+///
+/// The map of one chunk of channels, in floats: segments of r rows of positions take r + reach_h row groups and follow each other.
+///
+///     channel · channel_stride + phase_w · phase_stride + (row_group · phases_h + phase_h) · pitch + q
+///
+/// Its pixels: lines `pixel_pitch` apart, with the same alignment to 16 bytes as in memory.
+struct Layout {
+    Index units;    // pairs of a tile and a filter tile
+    int positions;  // of a tile: fewer than tile_positions where a full tile would not fit
+    bool by_rows;
+    int pitch, phase_stride, channel_stride;
+    int pixel_pitch, pixel_channel_stride;
+
+    __device__ __forceinline__ explicit Layout(const ForwardArguments& arguments)
+        : units(arguments.layout[0]),
+          positions(static_cast<int>(arguments.layout[1])),
+          by_rows(arguments.layout[2] != 0),
+          pitch(static_cast<int>(arguments.layout[3])),
+          phase_stride(static_cast<int>(arguments.layout[4])),
+          channel_stride(static_cast<int>(arguments.layout[5])),
+          pixel_pitch(static_cast<int>(arguments.layout[6])),
+          pixel_channel_stride(static_cast<int>(arguments.layout[7])) {}
+
+    /// From a position's place in the map to its first box for a line of taps, and on along that line.
+    __device__ __forceinline__ int line_offset(int ky) const { return (Rows::shift(ky) * phases_h + Rows::phase_of(ky)) * pitch; }
+    __device__ __forceinline__ int column_offset(int kx) const { return Columns::phase_of(kx) * phase_stride + Columns::shift(kx); }
+};
+
+/// A unit's tile: `count` positions, the first of which is (image, row, column). Written by the fetching warp, read by all others.
+struct __align__(16) Unit {
+    Index tile;
+    Index image;
+    int count, row, column;
+    int blocks;  // of the map
+
+    __device__ __forceinline__ Unit(const ForwardArguments& arguments, const Layout& layout, Index unit) {
+        tile = divide(unit, filter_tiles);
+        const Index area = static_cast<Index>(arguments.pooled_height) * arguments.pooled_width;
+        const Index first = tile * layout.positions;
+        const Index left = arguments.batch * area - first;
+        count = left < layout.positions ? static_cast<int>(left) : layout.positions;
+        image = divide(first, area);
+        const Index rest = first - image * area;
+        row = static_cast<int>(divide(rest, arguments.pooled_width));
+        column = static_cast<int>(rest - static_cast<Index>(row) * arguments.pooled_width);
+        blocks = 0;
+    }
+
+    /// Where the map has the tile's position `index`, with tap 0 of channel 0.
+    __device__ __forceinline__ int place_in_map(const ForwardArguments& arguments, const Layout& layout, int index) const {
+        const unsigned width = arguments.pooled_width;
+        const unsigned along = column + index;
+        const unsigned rows_after = along / width;
+        const unsigned segment = layout.by_rows ? rows_after : (row + rows_after) / arguments.pooled_height;
+        const unsigned q = along - rows_after * width - (layout.by_rows && rows_after == 0 ? column : 0);
+        return static_cast<int>((rows_after + segment * reach_h) * phases_h * layout.pitch + q);
+    }
+};
+static_assert(sizeof(Unit) == 32);
+
+/// One segment of a tile.
+struct Segment {
+    Index image;
+    int row, column;    // its first position
+    int rows, columns;  // of positions
+    int groups_before;  // row groups of the map before its own
+    int pixels_before;  // floats of each channel's pixels before its own
+
+    /// The line and column of pixels where the first position's window begins; negative in the padding.
+    __device__ __forceinline__ int y() const { return Rows::step * row - padding_h; }
+    __device__ __forceinline__ int x() const { return Columns::step * column - padding_w; }
+    __device__ __forceinline__ int lines() const { return Rows::step * (rows - 1) + window_h; }
+};
+
+/// The segments of a tile: the first, equal ones between, and the last.
+struct Segments {
+    const ForwardArguments& arguments;
+    const Layout& layout;
+    const Unit& unit;
+    int count;
+    int first_rows, full_rows, last_rows;
+
+    __device__ __forceinline__ Segments(const ForwardArguments& arguments_, const Layout& layout_, const Unit& unit_)
+        : arguments(arguments_), layout(layout_), unit(unit_) {
+        const int rows = static_cast<int>(static_cast<unsigned>(unit.column + unit.count - 1) / arguments.pooled_width) + 1;
+        full_rows = layout.by_rows ? 1 : arguments.pooled_height;
+        first_rows = layout.by_rows ? 1 : min(rows, arguments.pooled_height - unit.row);
+        const int others = rows == first_rows ? 0 : static_cast<int>(static_cast<unsigned>(rows - first_rows - 1) / full_rows) + 1;
+        count = 1 + others;
+        last_rows = others == 0 ? first_rows : rows - first_rows - (others - 1) * full_rows;
+    }
+
+    __device__ __forceinline__ Segment operator[](int index) const {
+        const int rows = index == 0 ? first_rows : index == count - 1 ? last_rows : full_rows;
+        Segment segment{unit.image, unit.row, 0, rows, arguments.pooled_width, 0, 0};
+        if (layout.by_rows) {
+            segment.row += index;
+            if (segment.row >= arguments.pooled_height) segment.row = 0, ++segment.image;
+            segment.column = index == 0 ? unit.column : 0;
+            segment.columns = index == 0 ? min(unit.count, arguments.pooled_width - unit.column)
+                                         : unit.count - (arguments.pooled_width - unit.column);
+        } else if (index > 0) {
+            segment.row = 0;
+            segment.image += index;
+        }
+        if (index > 0) {
+            const int rows_before = first_rows + (index - 1) * full_rows;
+            const int lines_before = rows_before * Rows::step + index * (window_h - Rows::step);
+            segment.groups_before = rows_before + index * reach_h;
+            segment.pixels_before = (lines_before * layout.pixel_pitch + index * pixel_slack + 3) / 4 * 4;
+        }
+        return segment;
+    }
+};
+
+/// Which units and channels a block has: units are dealt out in turn; of a cluster, each block has a part of the channels.
+struct Share {
+    Index first, step, units;
+    int rank;
+
+    __device__ __forceinline__ explicit Share(const Layout& layout)
+        : first(blockIdx.x / splits), step(gridDim.x / splits), units(layout.units), rank(static_cast<int>(blockIdx.x % splits)) {}
+
+    __device__ __forceinline__ int first_chunk() const { return chunks * rank / splits; }
+    __device__ __forceinline__ int last_chunk() const { return chunks * (rank + 1) / splits; }  // past it
+    __device__ __forceinline__ static int filter_tile(Index unit) {
+        return static_cast<int>(filter_tiles == 1 ? 0 : unit - divide(unit, filter_tiles) * filter_tiles);
+    }
+};
+
+/// A place of several used in turn: its index, and the parity of the barrier's phase that it waits for.
+template <int places>
+struct Turn {
+    int index = 0;
+    unsigned parity = 0;
+
+    __device__ __forceinline__ void advance() {
+        if (++index == places) {
+            index = 0;
+            parity ^= 1;
+        }
+    }
+};
+
+}  // namespace kiln

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/families/hopper_gemm_tile.hpp"
+
+#include <algorithm>
+
+#include "model/geometry.hpp"
+
+namespace kiln {
+
+namespace {
+
+constexpr std::int64_t ceil_divide(std::int64_t a, std::int64_t b) {
+    return (a + b - 1) / b;
+}
+constexpr std::int64_t round_up(std::int64_t a, std::int64_t b) {
+    return ceil_divide(a, b) * b;
+}
+
+/// How many lines of length `line` a run of `run` neighbours can touch.
+constexpr std::int64_t lines_touched(std::int64_t run, std::int64_t line) {
+    return (run + line - 2) / line + 1;
+}
+
+/// What a tile may have: blocks of row groups, and runs of pixels.
+constexpr std::int64_t most_blocks = 64, most_runs = 64;
+
+/// Floats that a segment's pixels may take beside their lines, for alignment.
+constexpr std::int64_t pixel_slack = 12;
+
+/// The next number from `value` on that leaves `remainder` modulo 32.
+constexpr std::int64_t up_to_bank(std::int64_t value, std::int64_t remainder) {
+    return value + ((remainder - value) & 31);
+}
+
+}  // namespace
+
+std::int64_t GemmAxis::phases() const {
+    std::int64_t count = 0;
+    for (std::int64_t residue = 0; residue < step; ++residue) {
+        bool is_used = false;
+        for (std::int64_t tap = 0; tap < taps; ++tap) is_used = is_used || dilation * tap % step == residue;
+        count += is_used ? 1 : 0;
+    }
+    return count;
+}
+
+GemmAxis gemm_rows(const ModelSpec& spec) {
+    return {spec.kernel_size.height, spec.stride.height * spec.pool_kernel_size.height, spec.dilation.height};
+}
+
+GemmAxis gemm_columns(const ModelSpec& spec) {
+    return {spec.kernel_size.width, spec.stride.width * spec.pool_kernel_size.width, spec.dilation.width};
+}
+
+GemmTile GemmTile::from(const Tile& tile) {
+    GemmTile gemm;
+    gemm.warpgroups = tile_value(tile, "warpgroups");
+    gemm.builders = tile_value(tile, "builders");
+    gemm.filters = tile_value(tile, "filters");
+    gemm.channels = tile_value(tile, "channels");
+    gemm.splits = tile_value(tile, "splits");
+    gemm.steps = tile_value(tile, "steps");
+    gemm.stages = tile_value(tile, "stages");
+    gemm.bf16_corrections = tile_value(tile, "bf16_corrections");
+    gemm.map_rows = tile_value(tile, "map_rows");
+    gemm.map_floats = tile_value(tile, "map_floats");
+    gemm.pixel_stages = tile_value(tile, "pixel_stages");
+    gemm.pixel_floats = tile_value(tile, "pixel_floats");
+    return gemm;
+}
+
+Tile GemmTile::render(const ModelSpec& spec) const {
+    return {{"warpgroups", warpgroups},
+            {"builders", builders},
+            {"filters", filters},
+            {"channels", channels},
+            {"splits", splits},
+            {"steps", steps},
+            {"stages", stages},
+            {"bf16_corrections", bf16_corrections},
+            {"map_rows", map_rows},
+            {"map_floats", map_floats},
+            {"pixel_stages", pixel_stages},
+            {"pixel_floats", pixel_floats},
+            {"shared_bytes", shared_bytes(spec)}};
+}
+
+std::int64_t GemmTile::filter_tiles(const ModelSpec& spec) const {
+    return ceil_divide(spec.out_channels, filters);
+}
+std::int64_t GemmTile::chunks(const ModelSpec& spec) const {
+    return ceil_divide(spec.in_channels, channels);
+}
+
+std::int64_t GemmTile::chunk_items(const ModelSpec& spec) const {
+    if (channels % 4 == 0) return channels / 4 * spec.kernel_size.height * spec.kernel_size.width;
+    return channels * spec.kernel_size.height * ceil_divide(spec.kernel_size.width, 4);
+}
+
+std::int64_t GemmTile::chunk_steps(const ModelSpec& spec) const {
+    return ceil_divide(chunk_items(spec), 2);
+}
+std::int64_t GemmTile::batches(const ModelSpec& spec) const {
+    return ceil_divide(chunk_steps(spec), steps);
+}
+std::int64_t GemmTile::long_steps(const ModelSpec& spec) const {
+    return ceil_divide(chunk_steps(spec), batches(spec));
+}
+
+std::int64_t GemmTile::step_bytes(const ModelSpec& spec) const {
+    return operand_bytes() * (spec.math == Math::tf32 ? 1 : 2);
+}
+
+std::int64_t GemmTile::bias_bytes(const ModelSpec& spec) const {
+    return round_up(filter_tiles(spec) * filters * 4, 128);
+}
+
+std::int64_t GemmTile::shared_bytes(const ModelSpec& spec) const {
+    std::int64_t bytes = round_up(8 * (2 * stages + 2 * pixel_stages + 8), 16);              // barriers
+    bytes += std::int64_t{8} * 32 + most_runs * 16 + (pixel_stages + 1) * most_blocks * 32;  // units, runs, blocks
+    bytes = round_up(bytes + 2 * positions() * 4, 128);                                      // position sums
+    bytes = round_up(bytes + pixel_stages * pixel_floats * 4, 128);
+    bytes = round_up(bytes + 2 * map_floats * 4, 128);
+    return bytes + stages * long_steps(spec) * step_bytes(spec);
+}
+
+std::int64_t GemmTile::reserve(const ModelSpec& spec, const Shape& shape, std::int64_t bytes) {
+    const GemmLayout least = GemmLayout::least(spec, *this);
+    for (std::int64_t at_once = positions(); at_once >= 8; at_once -= 8) {
+        const GemmLayout layout(spec, *this, shape, at_once);
+        map_floats = round_up(std::max(least.map_floats, layout.map_floats), 32);
+        pixel_floats = round_up(std::max(least.pixel_floats, layout.pixel_floats), 32);
+        if (layout.is_listable() && shared_bytes(spec) <= bytes) return at_once;
+    }
+    return 0;
+}
+
+std::int64_t GemmTile::consumer_registers(const ModelSpec& spec) const {
+    if (threads() <= 256) return 255;
+    const std::int64_t all = 65536 / threads() / 8 * 8 * threads();
+    const std::int64_t left = (all - wished_registers(spec) * 128 * warpgroups) / (128 * builders) / 8 * 8;
+    const std::int64_t builder = std::clamp<std::int64_t>(left, 64, 104);
+    return std::min<std::int64_t>(232, (all - builder * 128 * builders) / (128 * warpgroups) / 8 * 8);
+}
+
+std::int64_t GemmTile::wished_registers(const ModelSpec& spec) const {
+    return filters + 12 * long_steps(spec) + 32;
+}
+
+GemmLayout::GemmLayout(const ModelSpec& spec, const GemmTile& tile, const Shape& shape, std::int64_t positions_)
+    : positions(positions_) {
+    const GemmAxis rows_axis = gemm_rows(spec), columns_axis = gemm_columns(spec);
+    const Size2 pooled = pooled_size_unchecked(spec, shape), window = window_size(spec);
+    by_rows = pooled.width >= positions;
+    const std::int64_t rows = lines_touched(positions, pooled.width);
+    const std::int64_t images = lines_touched(positions, pooled.height * pooled.width);
+    const std::int64_t segments = by_rows ? rows : std::min(rows, images);
+
+    groups = rows + segments * rows_axis.reach();
+    blocks = (groups + segments * (tile.map_rows - 1)) / tile.map_rows;
+    pitch = (by_rows ? positions : pooled.width) + columns_axis.reach();
+    runs = segments * (by_rows ? window.height : 1);
+    phase_stride = groups * rows_axis.phases() * pitch;
+    const std::int64_t phases = columns_axis.phases();
+    if (phases > 1) phase_stride = up_to_bank(phase_stride, 32 / phases);
+    channel_stride = phase_stride * phases;
+    if (tile.channels % 4 == 0) channel_stride = up_to_bank(channel_stride, 8);
+    map_floats = channel_stride * tile.channels;
+
+    // A copy's ends reach up to three floats beyond a row's pixels.
+    const std::int64_t needed = (positions - 1) * columns_axis.step + window.width + 6;
+    pixel_pitch = by_rows ? needed + ((shape.width - needed) & 3) : shape.width;
+    lines = rows * rows_axis.step + segments * std::max<std::int64_t>(0, window.height - rows_axis.step);
+    pixel_channel_stride = round_up(lines * pixel_pitch + pixel_slack * segments, 4);
+    pixel_floats = pixel_channel_stride * tile.channels;
+}
+
+bool GemmLayout::is_listable() const {
+    return runs <= most_runs && blocks <= most_blocks;
+}
+
+GemmLayout GemmLayout::fitting(const ModelSpec& spec, const GemmTile& tile, const Shape& shape) {
+    GemmLayout layout(spec, tile, shape, tile.positions());
+    const auto fits = [&] {
+        return layout.map_floats <= tile.map_floats && layout.pixel_floats <= tile.pixel_floats && layout.is_listable();
+    };
+    while (layout.positions > 8 && !fits()) {
+        layout = GemmLayout(spec, tile, shape, layout.positions - 8);
+    }
+    return layout;
+}
+
+GemmLayout GemmLayout::least(const ModelSpec& spec, const GemmTile& tile) {
+    // Wider rows of positions than 8 are segments by themselves, and taller images than 8 are one or two.
+    const Size2 window = window_size(spec);
+    const GemmAxis rows_axis = gemm_rows(spec), columns_axis = gemm_columns(spec);
+    GemmLayout most(spec, tile, {1, window.height, window.width}, 8);
+    for (std::int64_t width = 1; width <= 9; ++width) {
+        for (std::int64_t height = 1; height <= 9; ++height) {
+            // The most pixels that give so many positions.
+            const Shape shape{.batch = 1,
+                              .height = window.height + height * rows_axis.step - 1,
+                              .width = window.width + width * columns_axis.step - 1};
+            const GemmLayout layout(spec, tile, shape, 8);
+            most.map_floats = std::max(most.map_floats, layout.map_floats);
+            most.pixel_floats = std::max(most.pixel_floats, layout.pixel_floats);
+        }
+    }
+    most.pixel_floats +=
+        3 * most.lines * tile.channels;  // the pitch of rows that are segments is rounded up with the image's width
+    return most;
+}
+
+}  // namespace kiln

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/families/hopper_gemm_family.hpp"
+
+#include <cmath>
+#include <cstring>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "model/families/hopper_gemm_tile.hpp"
+#include "model/families/tf32.hpp"
+#include "model/planner.hpp"
+#include "support/benchmark_shapes.hpp"
+#include "support/catch.hpp"
+#include "support/random_case.hpp"
+
+namespace kiln {
+
+namespace {
+
+ModelSpec mid() {
+    ModelSpec spec{.in_channels = 64, .out_channels = 128, .kernel_size = 3, .pool_kernel_size = 2};
+    spec.expected = Shape{.batch = 32, .height = 56, .width = 56};
+    return spec;
+}
+
+float float_at(const std::vector<std::byte>& bytes, std::int64_t offset) {
+    float value = 0;
+    std::memcpy(&value, bytes.data() + offset, sizeof value);
+    return value;
+}
+
+}  // namespace
+
+TEST_CASE("The Hopper gemm family serves only its arch and what fits") {
+    const HopperGemmFamily family;
+    CHECK(family.candidates(mid(), Arch::sm_80).empty());
+    const auto candidates = family.candidates(mid(), Arch::sm_90a);
+    REQUIRE_FALSE(candidates.empty());
+    for (const Candidate& candidate : candidates) {
+        INFO(to_string(candidate.tile));
+        const auto block = family.block(mid(), candidate.tile);
+        CHECK(block.shared_bytes <= 227 * 1024);
+        CHECK(block.threads % 128 == 0);
+        CHECK(candidate.predicted_us > 0);
+    }
+}
+
+TEST_CASE("Specs that the Hopper gemm family leaves to others have no candidates") {
+    const auto has_candidates = [](const ModelSpec& spec) { return !HopperGemmFamily().candidates(spec, Arch::sm_90a).empty(); };
+    CHECK(has_candidates({.in_channels = 8, .out_channels = 64, .kernel_size = 3, .pool_kernel_size = 4}));
+    CHECK_FALSE(
+        has_candidates({.in_channels = 3, .out_channels = 64, .kernel_size = 3, .pool_kernel_size = 4}));  // short reductions
+    CHECK_FALSE(has_candidates({.in_channels = 8, .out_channels = 64, .kernel_size = 9, .pool_kernel_size = 4}));  // many taps
+    CHECK_FALSE(has_candidates({.in_channels = 8, .out_channels = 64, .kernel_size = 3, .pool_kernel_size = 5}));  // large pools
+    CHECK_FALSE(has_candidates(
+        {.in_channels = 8, .out_channels = 64, .kernel_size = 3, .pool_kernel_size = 4, .dilation = 20}));  // large windows
+}
+
+TEST_CASE("The planner takes the Hopper gemm family for the benchmark shapes that multiply-adds bound") {
+    const std::map<std::string, std::string> expected{
+        {"headline", "simt"},
+        {"kb_small", "simt"},
+        {"gray", "simt"},
+        {"pw", "simt"},
+        {"b1", "simt"},
+        {"big", "simt"},
+        {"mid", "positions 128, filters 128, splits 1, channels 8"},
+        {"stem", "positions 128, filters 64, splits 1, channels 1"},
+        {"deep", "positions 64, filters 128, splits 8, channels 8"},
+        {"odd", "positions 128, filters 32, splits 1, channels 4"},
+        {"vdeep", "positions 128, filters 128, splits 3, channels 8"},
+        {"pool1", "positions 128, filters 64, splits 1, channels 8"},
+    };
+    for (const test::BenchmarkShape& benchmark : test::benchmark_shapes()) {
+        ModelSpec spec = benchmark.spec;
+        spec.expected = benchmark.shape;
+        const Plan plan = choose_plan(spec, Arch::sm_90a).value();
+        INFO(benchmark.name << ": " << plan.family->name() << " " << to_string(plan.candidate.tile));
+        if (plan.family->name() != "hopper_gemm") {
+            CHECK(expected.at(benchmark.name).find("positions") == std::string::npos);
+            continue;
+        }
+        const GemmTile tile = GemmTile::from(plan.candidate.tile);
+        CHECK(expected.at(benchmark.name) == fmt::format("positions {}, filters {}, splits {}, channels {}", tile.positions(),
+                                                         tile.filters, tile.splits, tile.channels));
+    }
+}
+
+TEST_CASE("No two candidates of the Hopper gemm family are the same, and all are within the limits, for any spec") {
+    for (std::uint32_t seed = 1; seed <= 60; ++seed) {
+        const ModelSpec spec = test::random_wide_case(seed).spec;
+        std::set<std::string> seen;
+        for (const Candidate& candidate : HopperGemmFamily().candidates(spec, Arch::sm_90a)) {
+            const GemmTile tile = GemmTile::from(candidate.tile);
+            INFO(test::describe(spec) << ": " << to_string(candidate.tile));
+            CHECK(seen.insert(to_string(candidate.tile)).second);
+            CHECK(tile.shared_bytes(spec) <= 227 * 1024);
+            CHECK(tile.shared_bytes(spec) == tile_value(candidate.tile, "shared_bytes"));
+            CHECK(tile.splits <= tile.chunks(spec));
+            CHECK(tile.filters % 8 == 0);
+            CHECK(tile.filters * tile.filter_tiles(spec) < spec.out_channels + 8 * tile.filter_tiles(spec));  // little padding
+            // The consumers' registers and the builders' are those of the block.
+            const std::int64_t all = 65536 / tile.threads() / 8 * 8 * tile.threads();
+            CHECK((tile.threads() <= 256 ||
+                   tile.consumer_registers(spec) * 128 * tile.warpgroups + 64 * 128 * tile.builders <= all));
+        }
+    }
+}
+
+TEST_CASE("Rows of the box map: phases and reach follow from kernel and step") {
+    CHECK(GemmAxis{3, 2, 1}.phases() == 2);  // every box row is used
+    CHECK(GemmAxis{3, 2, 1}.reach() == 1);
+    CHECK(GemmAxis{3, 4, 1}.phases() == 3);  // three of four
+    CHECK(GemmAxis{3, 4, 1}.reach() == 0);
+    CHECK(GemmAxis{3, 2, 2}.phases() == 1);  // dilation lands on one residue
+    CHECK(GemmAxis{7, 1, 1}.reach() == 6);
+}
+
+TEST_CASE("A Hopper gemm tile that fits its shape is not cut short, and any other shape still gets one") {
+    const HopperGemmFamily family;
+    for (const Candidate& candidate : family.candidates(mid(), Arch::sm_90a)) {
+        const GemmTile tile = GemmTile::from(candidate.tile);
+        INFO(to_string(candidate.tile));
+        for (const Shape& shape : {Shape{1, 4, 4}, Shape{3, 5, 2000}, Shape{2, 300, 4}, Shape{9, 9, 9}, Shape{1, 64, 131}}) {
+            const GemmLayout layout = GemmLayout::fitting(mid(), tile, shape);
+            CHECK(layout.map_floats <= tile.map_floats);
+            CHECK(layout.pixel_floats <= tile.pixel_floats);
+            CHECK(layout.is_listable());
+        }
+    }
+}
+
+TEST_CASE("Packed weights and their corrections add up to the scaled weights") {
+    ModelSpec spec{.in_channels = 5, .out_channels = 3, .kernel_size = 3, .pool_kernel_size = 2};
+    spec.activation = Activation::identity;
+    GemmTile tile{
+        .warpgroups = 1, .builders = 2, .filters = 8, .channels = 5, .splits = 1, .steps = 5, .stages = 2, .map_rows = 1};
+    std::vector<float> weight(3 * 5 * 9), bias{1, 2, 3};
+    for (std::size_t i = 0; i < weight.size(); ++i) weight[i] = std::sin(static_cast<float>(i + 1));
+    const auto packed = HopperGemmFamily().pack(spec, tile.render(spec), {weight, bias});
+    CHECK(float_at(packed, 8) == 3.0f);
+
+    // Every weight appears once: the sums over all places agree, filter by filter.
+    const std::int64_t steps = tile.chunk_steps(spec);
+    for (std::int64_t filter = 0; filter < 8; ++filter) {
+        double sum = 0, expected = 0;
+        for (std::int64_t step = 0; step < steps; ++step) {
+            for (std::int64_t k = 0; k < 8; ++k) {
+                const std::int64_t at =
+                    tile.bias_bytes(spec) + step * tile.step_bytes(spec) + k / 4 * 128 + filter * 16 + k % 4 * 4;
+                sum +=
+                    static_cast<double>(float_at(packed, at)) + static_cast<double>(float_at(packed, at + tile.operand_bytes()));
+            }
+        }
+        for (std::int64_t i = 0; filter < 3 && i < 45; ++i) {
+            expected += static_cast<double>(weight[static_cast<std::size_t>(filter * 45 + i)]) / 4;
+        }
+        CHECK(std::abs(sum - expected) < 1e-6);
+    }
+}
+
+TEST_CASE("Geometry: a wave of blocks at most, whole clusters, and room for every partial sum") {
+    const HopperGemmFamily family;
+    const DeviceLimits limits{.multiprocessors = 132, .shared_bytes_per_block = 227 * 1024, .blocks_per_multiprocessor = 1};
+    for (const Candidate& candidate : family.candidates(mid(), Arch::sm_90a)) {
+        const GemmTile tile = GemmTile::from(candidate.tile);
+        const auto geometry = family.geometry(mid(), candidate.tile, *mid().expected, limits);
+        INFO(to_string(candidate.tile));
+        CHECK(geometry.grid % tile.splits == 0);
+        CHECK((tile.splits > 1 || geometry.grid <= 132));
+        CHECK(geometry.counter_bytes == 32 * sizeof(unsigned));
+        CHECK(geometry.layout[1] <= tile.positions());
+        const std::int64_t tiles = geometry.layout[0] / tile.filter_tiles(mid());
+        CHECK(tiles * geometry.layout[1] >= 32 * 27 * 27);
+    }
+}
+
+TEST_CASE("Rounding to TF32 and bf16 keeps 11 and 8 bits") {
+    CHECK(round_to_tf32(1.0 + 0x1p-10) == 1.0f + 0x1p-10f);
+    CHECK(round_to_tf32(1.0 + 0x1p-12) == 1.0f);
+    CHECK(round_to_tf32(-3.0) == -3.0f);
+    CHECK(round_to_bf16(1.0) == 0x3f80);
+    CHECK(round_to_bf16(1.0 + 0x1p-9) == 0x3f80);
+}
+
+}  // namespace kiln
