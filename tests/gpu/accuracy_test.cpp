@@ -53,6 +53,47 @@ TEST_CASE("random specs meet the contract, in every family") {
     check_contract_in_every_family(cases);
 }
 
+TEST_CASE("random specs of many channels and filters meet the contract, in every family") {
+    std::vector<RandomCase> cases;
+    for (std::uint32_t seed = 501; seed <= 560; ++seed) cases.push_back(random_wide_case(seed));
+    check_contract_in_every_family(cases);
+}
+
+TEST_CASE("every legal tile of the tensor cores' families meets the contract") {
+    const auto spec_of = [](std::int64_t in_channels, std::int64_t out_channels, Size2 kernel, Size2 pool) {
+        return ModelSpec{
+            .in_channels = in_channels, .out_channels = out_channels, .kernel_size = kernel, .pool_kernel_size = pool};
+    };
+    std::vector<RandomCase> cases{
+        drawn_case(spec_of(64, 72, 3, 2), {3, 14, 17}, 601),           // a reduction that blocks share
+        drawn_case(spec_of(24, 130, 3, 1), {2, 12, 30}, 602),          // two tiles of filters, the second nearly empty
+        drawn_case(spec_of(3, 40, 7, 2), {2, 40, 300}, 603),           // rows longer than a tile
+        drawn_case(spec_of(17, 20, {5, 2}, {3, 4}), {40, 8, 9}, 604),  // tiles of many images
+    };
+    cases[1].spec.padding = {1, 0};
+    cases[2].spec.activation = Activation::identity;
+    cases[3].spec.stride = {1, 2};
+    for (const RandomCase& random : cases) {
+        std::vector<Plan> plans;
+        for (const Plan& plan : enumerate_plans(random.spec, device_arch())) {
+            if (plan.family->uses_tf32()) plans.push_back(plan);
+        }
+        if (plans.empty()) continue;  // an arch without such families
+        compile_ahead(random.spec, plans);
+        check_contract(random, plans);
+    }
+}
+
+TEST_CASE("a tile made for one shape serves any other") {
+    for (const Shape& expected : {Shape{1, 6, 6}, Shape{2, 30, 400}, Shape{64, 20, 20}}) {
+        ModelSpec spec{.in_channels = 16, .out_channels = 24, .kernel_size = 5, .pool_kernel_size = 2};
+        spec.expected = expected;
+        for (const Shape& shape : {Shape{70, 6, 6}, Shape{2, 7, 700}, Shape{1, 500, 6}, Shape{3, 41, 45}, Shape{1, 20, 262}}) {
+            check_contract(drawn_case(spec, shape, 611), best_plan_of_each_family(spec));
+        }
+    }
+}
+
 TEST_CASE("every legal tile of small specs meets the contract") {
     for (std::uint32_t seed = 301; seed <= 306; ++seed) {
         const RandomCase random = random_case(seed);
@@ -79,6 +120,10 @@ TEST_CASE("tf32 meets its own bound") {
     std::vector<RandomCase> cases;
     for (std::uint32_t seed = 401; seed <= 430; ++seed) {
         cases.push_back(random_case(seed));
+        cases.back().spec.math = Math::tf32;
+    }
+    for (std::uint32_t seed = 441; seed <= 460; ++seed) {
+        cases.push_back(random_wide_case(seed));
         cases.back().spec.math = Math::tf32;
     }
     for (const BenchmarkShape& benchmark : benchmark_shapes()) {

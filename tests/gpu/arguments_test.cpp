@@ -4,6 +4,7 @@
 
 #include <kiln/kiln.hpp>
 
+#include "model/geometry.hpp"
 #include "support/catch.hpp"
 #include "support/gpu.hpp"
 #include "support/random_case.hpp"
@@ -59,10 +60,12 @@ TEST_CASE("a batch of zero launches nothing and writes nothing") {
 }
 
 TEST_CASE("an input past 2^31 elements: the last image is right", "[large]") {
-    // 2,100,000 images of 1×32×32 are 2.15e9 elements; all alike but the first and the last.
+    // 2,100,000 images of 1×32×32 are 2.15e9 elements, as are an eighth as many of eight channels; all alike but the first and
+    // the last.
+    const std::int64_t channels = GENERATE(std::int64_t{1}, std::int64_t{8});
     const ModelSpec spec{
-        .in_channels = 1, .out_channels = 8, .kernel_size = 3, .pool_kernel_size = 4, .activation = Activation::identity};
-    const Shape shape{.batch = 2'100'000, .height = 32, .width = 32};
+        .in_channels = channels, .out_channels = 8, .kernel_size = 3, .pool_kernel_size = 4, .activation = Activation::identity};
+    const Shape shape{.batch = 2'100'000 / channels, .height = 32, .width = 32};
     const RandomCase three = drawn_case(spec, {3, 32, 32}, 87);
     for (const Plan& plan : best_plan_of_each_family(spec)) {
         const Model model = model_of(three, plan);
@@ -70,7 +73,7 @@ TEST_CASE("an input past 2^31 elements: the last image is right", "[large]") {
         DeviceArray<float> x(input_length(spec, shape)), y(static_cast<std::size_t>(shape.batch));
         x.fill(bits_of(0.5F));
         y.fill(0x7fc00001U);
-        constexpr std::size_t image = 32 * 32;
+        const auto image = static_cast<std::size_t>(channels * 32 * 32);
         x.upload(std::span(three.input).first(image), 0);
         x.upload(std::span(three.input).subspan(2 * image, image), (static_cast<std::size_t>(shape.batch) - 1) * image);
         Workspace workspace = model.workspace(shape);
@@ -87,9 +90,13 @@ TEST_CASE("an input past 2^31 elements: the last image is right", "[large]") {
 }
 
 TEST_CASE("one plane past 2^31 elements", "[large]") {
-    const ModelSpec spec{.in_channels = 1, .out_channels = 2, .kernel_size = 3, .pool_kernel_size = 8, .bias = false};
+    const ModelSpec spec =
+        GENERATE(ModelSpec{.in_channels = 1, .out_channels = 2, .kernel_size = 3, .pool_kernel_size = 8, .bias = false},
+                 ModelSpec{.in_channels = 2, .out_channels = 4, .kernel_size = 7, .pool_kernel_size = 4, .bias = false});
     const Shape shape{.batch = 1, .height = 46'400, .width = 46'400};
-    const RandomCase small = drawn_case(spec, {1, 16, 16}, 89);
+    const Size2 window = window_size(spec);
+    const Shape one_window{1, window.height, window.width};
+    const RandomCase small = drawn_case(spec, one_window, 89);
     for (const Plan& plan : best_plan_of_each_family(spec)) {
         const Model model = model_of(small, plan);
         DeviceArray<float> x(input_length(spec, shape)), y(1);
@@ -98,8 +105,8 @@ TEST_CASE("one plane past 2^31 elements", "[large]") {
         model.forward(x.data(), y.data(), shape, nullptr, workspace);
         synchronise_device();
         // Every window is the same: one window's sum times their number.
-        const std::vector<float> constant(16 * 16, 0.25F);
-        const double one = reference(spec, small.weights(), std::span(constant), {1, 16, 16})[0];
+        const std::vector<float> constant(small.input.size(), 0.25F);
+        const double one = reference(spec, small.weights(), std::span(constant), one_window)[0];
         const Size2 pooled = pooled_size(spec, shape);
         CHECK(y.download()[0] == Approx(one * static_cast<double>(pooled.height * pooled.width)).epsilon(1e-5));
     }

@@ -18,6 +18,7 @@ const std::vector<RandomCase>& cases() {
         drawn_case({.in_channels = 8, .out_channels = 64, .kernel_size = 3, .pool_kernel_size = 4}, {7, 200, 204}, 61),
         drawn_case({.in_channels = 8, .out_channels = 64, .kernel_size = 3, .pool_kernel_size = 4}, {1, 384, 384}, 67),
         drawn_case({.in_channels = 64, .out_channels = 96, .kernel_size = 3, .pool_kernel_size = 2}, {5, 28, 28}, 71),
+        drawn_case({.in_channels = 256, .out_channels = 64, .kernel_size = 3, .pool_kernel_size = 2}, {3, 14, 14}, 73),
     };
     return all;
 }

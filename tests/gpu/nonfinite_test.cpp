@@ -22,6 +22,12 @@ const std::vector<RandomCase>& cases() {
         drawn_case({.in_channels = 8, .out_channels = 64, .kernel_size = 3, .pool_kernel_size = 4}, {5, 39, 45}, 41),
         drawn_case({.in_channels = 3, .out_channels = 5, .kernel_size = 2, .pool_kernel_size = 2}, {40, 4, 6}, 43),
         drawn_case({.in_channels = 16, .out_channels = 20, .kernel_size = 5, .pool_kernel_size = 3}, {6, 20, 23}, 47),
+        drawn_case({.in_channels = 9, .out_channels = 16, .kernel_size = 3, .pool_kernel_size = 2}, {70, 4, 5}, 48),
+        drawn_case({.in_channels = 64, .out_channels = 40, .kernel_size = 3, .pool_kernel_size = 1, .stride = 4}, {3, 10, 11},
+                   49),
+        drawn_case(
+            {.in_channels = 20, .out_channels = 24, .kernel_size = 3, .pool_kernel_size = 1, .stride = 4, .math = Math::tf32},
+            {3, 9, 11}, 50),
         drawn_case({.in_channels = 2, .out_channels = 3, .kernel_size = 1, .pool_kernel_size = 2, .stride = 2}, {4, 20, 24}, 53),
     };
     return all;

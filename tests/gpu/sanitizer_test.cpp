@@ -20,6 +20,12 @@ TEST_CASE("every family over small odd shapes", "[sanitizer]") {
                    {3, 17, 19}, 104),
         drawn_case({.in_channels = 32, .out_channels = 10, .kernel_size = 1, .pool_kernel_size = 7}, {9, 14, 14}, 105),
         drawn_case({.in_channels = 1, .out_channels = 8, .kernel_size = 7, .pool_kernel_size = 20}, {1, 70, 71}, 106),
+        drawn_case({.in_channels = 64, .out_channels = 72, .kernel_size = 3, .pool_kernel_size = 2}, {2, 10, 11}, 108),
+        drawn_case({.in_channels = 24, .out_channels = 136, .kernel_size = 3, .pool_kernel_size = 1, .padding = 1}, {3, 9, 10},
+                   109),
+        drawn_case({.in_channels = 3, .out_channels = 24, .kernel_size = 7, .pool_kernel_size = 2, .dilation = {1, 2}},
+                   {2, 31, 290}, 110),
+        drawn_case({.in_channels = 12, .out_channels = 20, .kernel_size = 3, .pool_kernel_size = 2}, {80, 5, 5}, 111),
     });
 }
 

@@ -32,6 +32,17 @@ const std::vector<ModelSpec>& small_specs() {
              .dilation = {1, 2},
              .bias = false,
              .activation = Activation::identity},
+            {.in_channels = 12,
+             .out_channels = 20,
+             .kernel_size = 3,
+             .pool_kernel_size = 2,
+             .padding = 1,
+             .activation = Activation::identity},
+            {.in_channels = 7,
+             .out_channels = 9,
+             .kernel_size = {3, 5},
+             .pool_kernel_size = {1, 3},
+             .activation = Activation::identity},
         };
         compile_ahead(all);
         return all;
