@@ -71,4 +71,15 @@ __device__ __forceinline__ void mbarrier_wait_parity(unsigned barrier, unsigned 
     }
 }
 
+/// The same, with the loop hidden from the compiler's front half, which would move arithmetic across it.
+__device__ __forceinline__ void mbarrier_wait_parity_unseen(unsigned barrier, unsigned parity) {
+    asm volatile(
+        "{\n\t.reg .pred done;\n"
+        "again:\n\t"
+        "mbarrier.try_wait.parity.acquire.cta.shared::cta.b64 done, [%0], %1;\n\t"
+        "@!done bra again;\n\t}" ::"r"(barrier),
+        "r"(parity)
+        : "memory");
+}
+
 }  // namespace kiln

@@ -2,6 +2,7 @@
 #include <array>
 
 #include "model/families/hopper_gemm_family.hpp"
+#include "model/families/hopper_stream_family.hpp"
 #include "model/families/simt_family.hpp"
 #include "model/planner.hpp"
 
@@ -9,8 +10,9 @@ namespace kiln {
 
 std::span<const Family* const> all_families() {
     static const HopperGemmFamily hopper_gemm;
+    static const HopperStreamFamily hopper_stream;
     static const SimtFamily simt;
-    static const std::array<const Family*, 2> families{&hopper_gemm, &simt};
+    static const std::array<const Family*, 3> families{&hopper_stream, &hopper_gemm, &simt};
     return families;
 }
 

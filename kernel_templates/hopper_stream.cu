@@ -1,0 +1,305 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "specialisation.cuh"
+#include "specialisation_hopper_stream.cuh"
+#include "arguments.cuh"
+#include "common.cuh"
+#include "hopper_mbarrier.cuh"
+#include "hopper_copy.cuh"
+#include "hopper_warpgroup.cuh"
+#include "hopper_wgmma.cuh"
+#include "hopper_stream_sizes.cuh"
+#include "hopper_stream_layout.cuh"
+#include "hopper_stream_producer.cuh"
+#include "hopper_stream_boxes.cuh"
+#include "hopper_stream_product.cuh"
+
+// The family for few channels and small kernels, which are bound by reading the input once.
+//
+//   input rows ──copy engine──> ring of slots ──LDS──> registers of 12 warps: box sums = operand A ──wgmma──> logits ──> sums
+//                               in shared memory                   weights = operand B, in shared memory ──┘
+//
+// One block a multiprocessor stays for the whole launch. A warp owns 16 pooled columns of a strip and walks down its stream's
+// rows: lane (g, t) = (lane / 4, lane % 4) holds positions 2g and 2g + 1 of the 16, of which it sums the boxes of channels t, t +
+// 4, … That is where the tensor cores want operand A: row g of a warp's 16 is position 2g, row g + 8 is position 2g + 1. A slot
+// is free for the next copy as soon as its rows are summed; the rows that the next window shares stay in registers as sums. The
+// warpgroups take turns on the tensor cores, so that one multiplies while another sums boxes and a third one takes sigmoids.
+namespace kiln {
+
+/// Read again where it is wanted: registers are dear.
+__device__ __forceinline__ int lane_index() {
+    int lane;
+    asm volatile("mov.u32 %0, %laneid;" : "=r"(lane));
+    return lane;
+}
+
+/// A consumer warp's way through the ring. Few values, all in registers: the fragments take most of them.
+struct Consumer {
+    const Layout& layout;
+    unsigned char* shared;
+    int slot;  // where it is, from the start of shared memory
+    int slot_bytes;
+    int ring_end;  // of the stream
+    unsigned parity = 0;
+    int row_bytes;
+    int lane_offset[lane_channels];  // of the lane's first column in the slot
+    unsigned flags;                  // as follows
+
+    static constexpr unsigned fresh = 1;      // nothing is kept from a unit above
+    static constexpr unsigned has_first = 2;  // the lane's positions lie on the pooled map
+    static constexpr unsigned has_second = 4;
+
+    __device__ __forceinline__ void wait() const { mbarrier_wait_parity_unseen(shared_address(shared) + slot, parity); }
+
+    __device__ __forceinline__ const float* row(int channel, int row_of_stage) const {
+        return reinterpret_cast<const float*>(shared + (slot + lane_offset[channel] + row_of_stage * row_bytes));
+    }
+
+    /// The stage's rows have been read.
+    __device__ __forceinline__ void release() {
+        __syncwarp();
+        if (lane_index() == 0) mbarrier_arrive(shared_address(shared) + slot + 8);
+        slot += slot_bytes;
+        if (slot == ring_end) {
+            slot -= layout.slots() * slot_bytes;
+            parity ^= 1;
+        }
+    }
+
+    /// Reads rows [first, last) of the window; `take(row, channel, sums)` gets each.
+    template <int first, int last, class Take>
+    __device__ __forceinline__ void read_rows(const Take& take) {
+#pragma unroll
+        for (int row_index = first; row_index < last; ++row_index) {
+            const int row_of_stage = (row_index - (row_index < kept_rows ? 0 : kept_rows)) % stage_rows;
+            if (row_of_stage == 0) wait();
+#pragma unroll
+            for (int channel = 0; channel < lane_channels; ++channel) {
+                RowSums sums;
+                sums.read(row(channel, row_of_stage));
+                take(row_index, channel, sums);
+            }
+            if (row_of_stage == stage_rows - 1 || row_index == kept_rows - 1 || row_index == window_h - 1) release();
+        }
+    }
+
+    /// Sums the boxes of a unit and pass. `kept`: rows shared with the unit above, then with the one below.
+    __device__ __forceinline__ void sum_boxes(Boxes (&boxes)[lane_channels],
+                                              RowSums (&kept)[lane_channels][larger(1, kept_rows)]) {
+        if constexpr (kept_rows > 0) {
+            if ((flags & fresh) != 0) {
+                read_rows<0, kept_rows>(
+                    [&](int row_index, int channel, const RowSums& sums) { kept[channel][row_index] = sums; });
+            }
+        }
+        if constexpr (shares_middle) {
+            RowSums left[lane_channels][larger(1, side_rows)];
+            RowSums running[lane_channels];
+            if constexpr (kept_rows == 0) {
+                read_rows<0, side_rows>(
+                    [&](int row_index, int channel, const RowSums& sums) { left[channel][row_index] = sums; });
+            }
+            read_rows<side_rows, pool_h>([&](int row_index, int channel, const RowSums& sums) {
+                boxes[channel].add_middle(sums, row_index == side_rows);
+            });
+#pragma unroll
+            for (int channel = 0; channel < lane_channels; ++channel) {
+                if constexpr (kept_rows > 0) {
+                    boxes[channel].add_left(kept[channel]);
+                } else {
+                    boxes[channel].add_left(left[channel]);
+                }
+            }
+            read_rows<pool_h, window_h>([&](int row_index, int channel, const RowSums& sums) {
+                boxes[channel].add_right(sums, row_index - pool_h, running[channel]);
+                if constexpr (kept_rows > 0) kept[channel][row_index - pool_h] = sums;
+            });
+        } else {
+            if constexpr (kept_rows > 0) {
+#pragma unroll
+                for (int channel = 0; channel < lane_channels; ++channel) {
+#pragma unroll
+                    for (int row_index = 0; row_index < kept_rows; ++row_index) {
+                        boxes[channel].add_row(kept[channel][row_index], row_index);
+                    }
+#pragma unroll
+                    for (int row_index = row_step; row_index < kept_rows; ++row_index) {
+                        kept[channel][row_index - row_step] = kept[channel][row_index];
+                    }
+                }
+            }
+            read_rows<kept_rows, window_h>([&](int row_index, int channel, const RowSums& sums) {
+                boxes[channel].add_row(sums, row_index);
+                if (kept_rows > 0 && row_index >= row_step) kept[channel][row_index - row_step] = sums;
+            });
+        }
+    }
+};
+
+/// Activation and sum of a lane's logits: two positions' columns 8j and 8j + 1 of those that start at its own, of which the first
+/// `real` are filters.
+__device__ __forceinline__ float sum_activations(const float* logits, const float* bias, int real, bool has_first,
+                                                 bool has_second) {
+    float one[filters / 4];
+    float other[filters / 4];
+#pragma unroll
+    for (int i = 0; i < filters / 4; ++i) {
+        const int filter = i / 2 * 8 + i % 2;
+        one[i] = activate(logits[i / 2 * 4 + i % 2] + bias[filter]);
+        other[i] = activate(logits[i / 2 * 4 + i % 2 + 2] + bias[filter]);
+        if (out_channels % filters != 0) {  // a padded filter would add sigmoid(0)
+            one[i] = filter < real ? one[i] : 0;
+            other[i] = filter < real ? other[i] : 0;
+        }
+    }
+    const float sum_of_one = pairwise_sum<filters / 4>(one);
+    const float sum_of_other = pairwise_sum<filters / 4>(other);
+    return (has_first ? sum_of_one : 0) + (has_second ? sum_of_other : 0);
+}
+
+/// Consumer warps' whole life.
+__device__ __forceinline__ void consume(const ForwardArguments& arguments, const Layout& layout, Station& station,
+                                        unsigned char* shared, int warp) {
+    const int warpgroup = warp / 4;
+    const int lane = static_cast<int>(threadIdx.x) % 32;
+    const int stream = static_cast<int>(quotient(warp, layout.blocks()));
+    const int block = warp - stream * layout.blocks();
+
+    Consumer self{layout, shared};
+    self.slot = layout.ring_of(stream);
+    self.ring_end = layout.ring_of(stream + 1);
+    self.slot_bytes = layout.slot_bytes();
+    self.row_bytes = 4 * layout.pitch();
+    const int first_column = block * warp_columns + lane / 4 * 2;  // of the lane's positions, in a strip
+    const int offset_column = first_column < arguments.pooled_width ? first_column : 0;
+#pragma unroll
+    for (int channel = 0; channel < lane_channels; ++channel) {
+        // Where channels run out, a lane reads the last one again: its weights there are zero.
+        const int index = smaller(4 * channel + lane % 4, stage_channels - 1);
+        self.lane_offset[channel] =
+            slot_head_bytes + index * layout.channel_bytes() + bank_offset(index) + 4 * column_step * offset_column;
+    }
+
+    // A segment: the units down to the end of the strip or of the run.
+    int units = 0;
+    const auto start_segment = [&]() {
+        const Walk& walk = station.walk;
+        units = smaller(walk.units, arguments.pooled_height - walk.row);
+        const int column = (walk.strip * layout.blocks() + station.block) * warp_columns + lane_index() / 4 * 2;
+        self.flags = Consumer::fresh | (column < arguments.pooled_width ? Consumer::has_first : 0) |
+                     (column + 1 < arguments.pooled_width ? Consumer::has_second : 0);
+    };
+    if (stream < layout.streams()) {
+        Station first;
+        first.run = layout.run_of(stream);
+        first.block = block;
+        first.walk.start(arguments, layout, first.run);
+        if (lane == 0) station = first;
+        __syncwarp();
+        start_segment();
+    }
+
+    // The same in all lanes, and known to be: the tensor cores take descriptors from uniform registers.
+    const unsigned weights = __shfl_sync(0xffffffffu, first_operand(shared_address(shared) + weights_offset), 0);
+    RowSums kept[lane_channels][larger(1, kept_rows)];
+    double total = 0;
+    if (warpgroups > 1 && warpgroup == warpgroups - 1) barrier_arrive(1, 256);
+    for (int round = layout.units(0); round > 0; --round) {
+        float products[filters / 2];
+        float sums[promotes ? filters / 2 : 1];  // each chain's products are added to these, rounded to nearest
+        Fragments fragments;
+#pragma unroll 1
+        for (int pass = 0; pass < passes; ++pass) {
+            Boxes boxes[lane_channels];
+            if (units > 0) {
+                self.sum_boxes(boxes, kept);
+            } else {
+#pragma unroll
+                for (int channel = 0; channel < lane_channels; ++channel)
+                    boxes[channel].clear();  // lest the compiler keep old ones
+            }
+            fragments.make(boxes);
+            mbarrier_wait_parity_unseen(shared_address(shared) + weights_barrier_offset, 0);  // only the first time for long
+
+#pragma unroll 1
+            for (int tile = 0; tile < filter_tiles; ++tile) {
+                const unsigned tile_weights = weights + ((pass * filter_tiles + tile) * tile_bytes >> 4);
+#pragma unroll
+                for (int chain = 0; chain < chains; ++chain) {
+                    if (warpgroups > 1) barrier_sync(1 + warpgroup, 256);
+                    start_products(products, fragments, tile_weights, chain * chain_steps,
+                                   smaller((chain + 1) * chain_steps, k_steps));
+                    if (warpgroups > 1) barrier_arrive(1 + (warpgroup + 1) % warpgroups, 256);
+                    wgmma_wait_group<0>();
+                    wgmma_settle(products);
+                    if constexpr (promotes) {
+                        const bool is_first = pass == 0 && chain == 0;
+#pragma unroll
+                        for (int i = 0; i < filters / 2; ++i) sums[i] = is_first ? products[i] : sums[i] + products[i];
+                    }
+                }
+                if (pass < passes - 1 || units == 0) continue;
+                const int first_filter = tile * filters + lane_index() % 4 * 2;
+                const float* bias = reinterpret_cast<const float*>(shared + weights_offset + weights_bytes - bias_bytes);
+                total += static_cast<double>(sum_activations(promotes ? sums : products, bias + first_filter,
+                                                             out_channels - first_filter, (self.flags & Consumer::has_first) != 0,
+                                                             (self.flags & Consumer::has_second) != 0));
+            }
+        }
+        if (units == 0) continue;
+        self.flags &= ~Consumer::fresh;
+        if (--units > 0) continue;
+
+        Walk next = station.walk;
+        const Index image = next.image;
+        next.advance(arguments, layout, smaller(next.units, arguments.pooled_height - next.row));
+        __syncwarp();
+        if (lane == 0) station.walk = next;
+        __syncwarp();
+        if (next.units == 0 || next.image != image) {
+            const Index image_units = static_cast<Index>(layout.strips()) * arguments.pooled_height;
+            const Contributors contributors{layout.run_with(image * image_units), layout.run_with((image + 1) * image_units - 1),
+                                            layout.blocks()};
+            meet(arguments, image, lane_group_sum(total), contributors, station.run, station.block);
+            total = 0;
+        }
+        if (next.units > 0) start_segment();
+    }
+    if (warpgroups > 1 && warpgroup == 0) barrier_sync(1, 256);
+}
+
+}  // namespace kiln
+
+extern "C" __global__ void __launch_bounds__(kiln::threads, 1) kiln_forward(const __grid_constant__ ForwardArguments arguments) {
+    using namespace kiln;
+    extern __shared__ __align__(1024) unsigned char shared[];
+    const unsigned shared_base = shared_address(shared);
+    const int warp = __shfl_sync(0xffffffffu, static_cast<int>(threadIdx.x) / 32, 0);  // known to be the warp's
+    const Layout layout{arguments};
+
+    if (warp >= warps) {
+        const int producer = warp - warps;
+        const int lane = static_cast<int>(threadIdx.x) % 32;
+        if (producer == 0) {
+            const int full_arrivals = layout.parts() * (layout.is_bulk() ? 1 : 32);
+            for (int slot = lane; slot < layout.slots() * layout.streams(); slot += 32) {
+                const unsigned full = shared_base + ring_offset + slot * layout.slot_bytes();
+                mbarrier_init(full, full_arrivals);
+                mbarrier_init(full + 8, layout.blocks());
+            }
+            if (lane == 0) mbarrier_init(shared_base + weights_barrier_offset, 1);
+            fence_mbarrier_init();
+        }
+        // Where this lane's stream starts, if it has one.
+        Walk walk;
+        const int groups = 4 / layout.parts();
+        const int stream = producer % groups + lane * groups;
+        if (stream < layout.streams()) walk.start(arguments, layout, layout.run_of(stream));
+        __syncthreads();
+        if constexpr (moves_registers) setmaxnreg_dec<producer_registers>();
+        produce(arguments, layout, walk, shared_base, producer);
+    } else {
+        __syncthreads();
+        if constexpr (moves_registers) setmaxnreg_inc<consumer_registers>();
+        consume(arguments, layout, reinterpret_cast<Station*>(shared + stations_offset)[warp], shared, warp);
+    }
+}

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// The producers: four warps that fill the rings' slots with input rows, in the order in which the streams need them.
+//
+// Each warp has streams of its own, or shares one: `parts` warps bring a stream's stages, every `parts`-th channel each. Lane i
+// of a warp knows where its i-th stream is; a unit is made known to all lanes, which then bring its stages.
+namespace kiln {
+
+struct Producer {
+    const float* x;
+    Index channel_pitch;  // of x
+    int width, height;
+    int pitch;
+    int channel_bytes;
+    int parts;
+    int part;
+    int lane;
+    bool rows_together;
+
+    /// A bulk copy for each channel, or for each of its rows.
+    __device__ __forceinline__ void copy_bulk(const float* source, int left, int rows, unsigned slot) const {
+        const int columns = smaller(pitch, width - left);
+        const int channel_copies = rows_together ? 1 : rows;
+        const unsigned bytes = 4 * columns * (rows_together ? rows : 1);
+        const int copies = (stage_channels - part + parts - 1) / parts * channel_copies;
+        // Bytes may land before they are expected: the phase still waits for this arrival.
+        if (lane == 0) mbarrier_arrive_expect_tx(slot, copies * bytes);
+#pragma unroll 1
+        for (int copy = lane; copy < copies; copy += 32) {
+            const int index = rows_together ? copy : static_cast<int>(quotient(copy, channel_copies));
+            const int row = copy - index * channel_copies;
+            const int channel = part + parts * index;
+            cp_async_bulk(slot + slot_head_bytes + channel * channel_bytes + bank_offset(channel) + 4 * pitch * row,
+                          source + (channel * channel_pitch + row * width), bytes, slot);
+        }
+    }
+
+    /// Pieces of `bytes` bytes, a thread each, with zeros for what lies outside the image.
+    template <int bytes>
+    __device__ __forceinline__ void copy_words(const float* source, int top, int left, int rows, unsigned slot) const {
+#pragma unroll 1
+        for (int channel = part; channel < stage_channels; channel += parts) {
+            unsigned to = slot + slot_head_bytes + channel * channel_bytes + bank_offset(channel);
+            const float* from = source + channel * channel_pitch;
+#pragma unroll 1
+            for (int line = 0; line < rows; ++line) {
+                const bool is_row_inside = static_cast<unsigned>(top + line) < static_cast<unsigned>(height);
+                const unsigned inside_columns = is_row_inside ? width : 0;
+#pragma unroll 1
+                for (int column = lane * (bytes / 4); column < pitch; column += 8 * bytes) {
+                    const bool is_inside = static_cast<unsigned>(left + column) < inside_columns;
+                    cp_async<bytes>(to + 4 * column, is_inside ? from + column : x, is_inside);
+                }
+                to += 4 * pitch;
+                from += width;
+            }
+        }
+        cp_async_mbarrier_arrive_noinc(slot);
+    }
+};
+
+/// A producer warp's whole life.
+__device__ __forceinline__ void produce(const ForwardArguments& arguments, const Layout& layout, Walk walk, unsigned shared,
+                                        int warp) {
+    constexpr unsigned all = 0xffffffffu;
+    const int groups = 4 / layout.parts();
+    const int group = warp % groups;
+    Producer self;
+    self.x = arguments.x;
+    self.channel_pitch = static_cast<Index>(arguments.height) * arguments.width;
+    self.width = arguments.width;
+    self.height = arguments.height;
+    self.pitch = layout.pitch();
+    self.channel_bytes = layout.channel_bytes();
+    self.parts = layout.parts();
+    self.part = warp / groups;
+    self.lane = static_cast<int>(threadIdx.x) % 32;
+    self.rows_together = layout.rows_together();
+    const int bulk_or_word_bytes = layout.is_bulk() ? 0 : layout.word_bytes();
+
+    if (warp == 3 && self.lane == 0) {
+        mbarrier_arrive_expect_tx(shared + weights_barrier_offset, weights_bytes);
+        cp_async_bulk(shared + weights_offset, arguments.weights, weights_bytes, shared + weights_barrier_offset);
+    }
+
+    const int own_streams = (layout.streams() - group + groups - 1) / groups;
+    unsigned slot = shared + layout.ring_of(group + self.lane * groups);  // of this lane's stream, like what follows
+    const int slot_bytes = layout.slot_bytes();
+    const unsigned ring_end = slot + layout.slots() * slot_bytes;
+    unsigned parity = 1;  // of the phase that empties the slot for the first time: over before it begins
+    while (__any_sync(all, walk.units > 0)) {
+        // The unit's first window row, in the first channel, at the slot's first column; may lie outside the image.
+        const int top = walk.row * row_step - padding_h;
+        const int left = walk.strip * layout.blocks() * (warp_columns * column_step) - padding_w - lead;
+        const float* source = arguments.x + ((walk.image * in_channels * arguments.height + top) * arguments.width + left);
+        // A pass of all streams before the next of any: warps of several streams multiply together, so a stream that is a pass
+        // ahead cannot free its slots before the others have come as far.
+#pragma unroll 1
+        for (int pass = 0; pass < passes; ++pass) {
+#pragma unroll 1
+            for (int i = 0; i < own_streams; ++i) {
+                if (__shfl_sync(all, walk.units, i) == 0) continue;
+                const auto source_bits = __shfl_sync(all, reinterpret_cast<unsigned long long>(source), i);
+                const float* const unit_source = reinterpret_cast<const float*>(source_bits);
+                const int unit_top = __shfl_sync(all, top, i);
+                const int unit_left = __shfl_sync(all, left, i);
+                const int first_row = __shfl_sync(all, walk.is_fresh ? 0 : kept_rows, i);
+                unsigned unit_slot = __shfl_sync(all, slot, i);
+                unsigned unit_parity = __shfl_sync(all, parity, i);
+                const unsigned unit_ring_end = __shfl_sync(all, ring_end, i);
+                // Stages end where the rows that a unit keeps for the next do, so that a fresh unit has the others' after its
+                // own.
+#pragma unroll 1
+                for (int row = first_row, rows; row < window_h; row += rows) {
+                    rows = stages_are_equal ? stage_rows : smaller(stage_rows, (row < kept_rows ? kept_rows : window_h) - row);
+                    const float* from = unit_source + (first_channel(pass) * self.channel_pitch + row * self.width);
+                    mbarrier_wait_parity_unseen(unit_slot + 8, unit_parity);
+                    if (bulk_or_word_bytes == 0) {
+                        self.copy_bulk(from, unit_left, rows, unit_slot);
+                    } else if (bulk_or_word_bytes == 16) {
+                        self.copy_words<16>(from, unit_top + row, unit_left, rows, unit_slot);
+                    } else if (bulk_or_word_bytes == 8) {
+                        self.copy_words<8>(from, unit_top + row, unit_left, rows, unit_slot);
+                    } else {
+                        self.copy_words<4>(from, unit_top + row, unit_left, rows, unit_slot);
+                    }
+                    unit_slot += slot_bytes;
+                    if (unit_slot == unit_ring_end) {
+                        unit_slot -= layout.slots() * slot_bytes;
+                        unit_parity ^= 1;
+                    }
+                }
+                if (self.lane == i) {
+                    slot = unit_slot;
+                    parity = unit_parity;
+                }
+            }
+        }
+        if (walk.units > 0) walk.advance(arguments, layout, 1);
+    }
+}
+
+}  // namespace kiln

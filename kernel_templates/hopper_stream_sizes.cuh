@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// The sizes of one specialisation: what the spec and the tile fix.
+namespace kiln {
+
+__host__ __device__ constexpr int ceil_divide(int a, int b) {
+    return (a + b - 1) / b;
+}
+__host__ __device__ constexpr int round_up(int a, int b) {
+    return ceil_divide(a, b) * b;
+}
+__host__ __device__ constexpr int smaller(int a, int b) {
+    return a < b ? a : b;
+}
+__host__ __device__ constexpr int larger(int a, int b) {
+    return a < b ? b : a;
+}
+
+constexpr int in_channels = static_cast<int>(spec::in_channels);
+constexpr int out_channels = static_cast<int>(spec::out_channels);
+constexpr int kernel_h = static_cast<int>(spec::kernel_h), kernel_w = static_cast<int>(spec::kernel_w);
+constexpr int pool_h = static_cast<int>(spec::pool_h), pool_w = static_cast<int>(spec::pool_w);
+constexpr int stride_h = static_cast<int>(spec::stride_h), stride_w = static_cast<int>(spec::stride_w);
+constexpr int padding_h = static_cast<int>(spec::padding_h), padding_w = static_cast<int>(spec::padding_w);
+constexpr int dilation_h = static_cast<int>(spec::dilation_h), dilation_w = static_cast<int>(spec::dilation_w);
+constexpr int taps = kernel_h * kernel_w;
+
+// A pooled window in the input, and how far its neighbours are.
+constexpr int window_h = stride_h * (pool_h - 1) + dilation_h * (kernel_h - 1) + 1;
+constexpr int window_w = stride_w * (pool_w - 1) + dilation_w * (kernel_w - 1) + 1;
+constexpr int row_step = stride_h * pool_h;
+constexpr int column_step = stride_w * pool_w;
+
+// Threads: `warps` consumers, then a warpgroup of producers. Registers change hands at the start.
+constexpr int warps = static_cast<int>(spec::warps);
+constexpr int warpgroups = warps / 4;
+constexpr int consumer_threads = 32 * warps;
+constexpr int threads = consumer_threads + 128;
+constexpr bool moves_registers = warps > 4;
+constexpr int producer_registers = 56;
+constexpr int consumer_registers = smaller(232, (65536 / 128 - producer_registers) / warpgroups / 8 * 8);
+
+// A warp owns 16 neighbouring columns of the pooled map: lane (g, t) has columns 2g and 2g + 1.
+constexpr int warp_columns = 16;
+constexpr int max_blocks = static_cast<int>(spec::blocks);
+
+// The input's channels come in passes; of a pass's channels lane (g, t) takes those with index t mod 4. The last pass begins
+// early enough to be full: weights of channels that it repeats are zero there.
+constexpr int pass_channels = static_cast<int>(spec::channels);
+constexpr int passes = ceil_divide(in_channels, pass_channels);
+constexpr int lane_channels = pass_channels / 4;
+constexpr int stage_channels = smaller(pass_channels, in_channels);
+__host__ __device__ constexpr int first_channel(int pass) {
+    return smaller(pass * pass_channels, in_channels - stage_channels);
+}
+
+// Rows that the next window needs again are kept as sums in registers, where one pass is all, or read again.
+constexpr bool keeps_rows = spec::keeps_rows != 0 && window_h > row_step;
+constexpr int kept_rows = keeps_rows ? window_h - row_step : 0;
+constexpr int unit_rows = window_h - kept_rows;
+constexpr int stage_rows = static_cast<int>(spec::stage_rows);
+constexpr bool stages_are_equal = kept_rows % stage_rows == 0 && unit_rows % stage_rows == 0;
+
+// K: a lane's values of one position and pass are its channels' taps; two of them make its part of a k-step.
+constexpr int lane_values = lane_channels * taps;
+constexpr int k_steps = ceil_divide(lane_values, 2);
+constexpr int max_chain = 9;  // k-steps whose products one chain on the tensor cores may add up
+constexpr int chains = k_steps <= max_chain ? 1 : ceil_divide(k_steps, max_chain - 1);
+constexpr int chain_steps = ceil_divide(k_steps, chains);
+constexpr bool promotes = chains * passes > 1;
+
+constexpr int filters = static_cast<int>(spec::filters);
+constexpr int filter_tiles = ceil_divide(out_channels, filters);
+constexpr bool is_tf32 = spec::is_tf32 != 0;
+
+// Weights in the order of their use: pass, tile of filters, k-step; the rounded ones, then what rounding left.
+constexpr int operand_bytes = 8 * filters * 4;
+constexpr int step_bytes = operand_bytes * (is_tf32 ? 1 : 2);
+constexpr int tile_bytes = k_steps * step_bytes;
+constexpr int bias_bytes = round_up(filter_tiles * filters * 4, 16);
+constexpr int weights_bytes = passes * filter_tiles * tile_bytes + bias_bytes;
+
+// A slot row starts at a multiple of four input columns, `lead` columns before the strip's first. A lane reads its two windows
+// with vectors of `vector` floats, for which its first column is aligned.
+constexpr int lead = (4 - padding_w % 4) % 4;
+constexpr int vector = 2 * column_step % 4 == 0 ? 4 : 2;
+constexpr int vector_lead = lead % vector;
+constexpr int pair_columns = column_step + window_w;
+
+/// Where the channels of a slot start within 128 bytes, so that the lanes that read together meet no bank twice.
+struct BankOffsets {
+    int first_bit, second_bit;  // of a channel's index
+
+    __host__ __device__ constexpr int of(int channel) const {
+        return (channel & 1) * first_bit + (channel >> 1 & 1) * second_bit;
+    }
+    /// How often the lanes of one access of 128 bytes share a bank.
+    __host__ __device__ constexpr int conflicts() const {
+        const int bytes = 4 * vector;
+        int count = 0;
+        for (int a = 0; a < 128 / bytes; ++a) {
+            for (int b = 0; b < a; ++b) {
+                const int first = (a / 4 * 2 * column_step * 4 + of(a % 4)) % 128;
+                const int second = (b / 4 * 2 * column_step * 4 + of(b % 4)) % 128;
+                if (first / bytes == second / bytes) ++count;
+            }
+        }
+        return count;
+    }
+};
+__host__ __device__ constexpr BankOffsets best_bank_offsets() {
+    constexpr BankOffsets choices[] = {{32, 64}, {16, 64}, {16, 32}};  // multiples of 16, for copies
+    BankOffsets best = choices[0];
+    for (const BankOffsets& each : choices) {
+        if (each.conflicts() < best.conflicts()) best = each;
+    }
+    return best;
+}
+constexpr int bank_first_bit = best_bank_offsets().first_bit;
+constexpr int bank_second_bit = best_bank_offsets().second_bit;
+__device__ __forceinline__ int bank_offset(int channel) {
+    return (channel & 1) * bank_first_bit + (channel >> 1 & 1) * bank_second_bit;
+}
+
+// Shared memory: where warps are, weights and bias, rings. Idle lanes may read this far past a row, so the ring ends
+// with as much.
+constexpr int station_bytes = 32;
+constexpr int weights_offset = round_up(16 + station_bytes * warps, 128);
+constexpr int ring_offset = round_up(weights_offset + weights_bytes, 128);
+constexpr int ring_tail = round_up(4 * (lead + pair_columns + 4), 128);
+constexpr int ring_bytes = static_cast<int>(spec::shared_bytes) - ring_offset - ring_tail;
+constexpr int slot_head_bytes = 128;
+
+}  // namespace kiln

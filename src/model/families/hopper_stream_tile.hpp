@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include <kiln/spec.hpp>
+
+#include "model/family.hpp"
+
+namespace kiln {
+
+/// A tile of the Hopper stream family by its names, and what follows from it as kernel_templates/hopper_stream_sizes.cuh states
+/// it.
+struct StreamTile {
+    std::int64_t warps = 0;       ///< that consume: 4, 8 or 12
+    std::int64_t blocks = 0;      ///< of 16 pooled columns in a strip, at most
+    std::int64_t channels = 0;    ///< in a pass, a multiple of 4
+    std::int64_t keeps_rows = 0;  ///< whether rows that the next window shares stay in registers
+    std::int64_t stage_rows = 0;  ///< of a slot of the ring
+    std::int64_t filters = 0;     ///< in a tile, a multiple of 8
+
+    [[nodiscard]] static StreamTile from(const Tile& tile);
+    [[nodiscard]] Tile render() const;
+
+    [[nodiscard]] std::int64_t threads() const { return 32 * warps + 128; }
+    [[nodiscard]] std::int64_t passes(const ModelSpec& spec) const;
+    [[nodiscard]] std::int64_t stage_channels(const ModelSpec& spec) const;  ///< of a pass, without padding
+    [[nodiscard]] std::int64_t first_channel(const ModelSpec& spec, std::int64_t pass) const;
+    [[nodiscard]] std::int64_t lane_values(const ModelSpec& spec) const;  ///< of one position, in a pass
+    [[nodiscard]] std::int64_t k_steps(const ModelSpec& spec) const;
+    [[nodiscard]] std::int64_t chains(const ModelSpec& spec) const;
+    [[nodiscard]] std::int64_t filter_tiles(const ModelSpec& spec) const;
+    [[nodiscard]] std::int64_t kept_rows(const ModelSpec& spec) const;
+    [[nodiscard]] std::int64_t unit_rows(const ModelSpec& spec) const;
+
+    [[nodiscard]] std::int64_t operand_bytes() const { return 8 * filters * 4; }
+    [[nodiscard]] std::int64_t step_bytes(const ModelSpec& spec) const;
+    [[nodiscard]] std::int64_t bias_bytes(const ModelSpec& spec) const;
+    [[nodiscard]] std::int64_t weights_bytes(const ModelSpec& spec) const;
+
+    [[nodiscard]] std::int64_t max_pitch(const ModelSpec& spec, std::int64_t strip_blocks) const;  ///< floats
+    [[nodiscard]] std::int64_t channel_bytes(std::int64_t pitch) const;                            ///< of a slot
+    [[nodiscard]] std::int64_t slot_bytes(std::int64_t pitch) const;
+    [[nodiscard]] std::int64_t ring_bytes(const ModelSpec& spec) const;
+    /// Streams of a block for which there are rings of two slots, with rows of `pitch` floats; one may have one slot.
+    [[nodiscard]] std::int64_t most_streams(const ModelSpec& spec, std::int64_t strip_blocks, std::int64_t pitch) const;
+    /// Whether there is room for one, whatever the width at run time.
+    [[nodiscard]] bool fits(const ModelSpec& spec) const;
+
+    [[nodiscard]] std::int64_t consumer_registers() const;              ///< there are
+    [[nodiscard]] std::int64_t registers(const ModelSpec& spec) const;  ///< a consumer needs
+};
+
+/// Shared memory that a block of this family takes: all there is, for the ring.
+inline constexpr std::int64_t stream_shared_bytes = 227 * 1024;
+
+/// How a shape is laid over the blocks, and how each lays its streams' rings out: what kernel_templates/hopper_stream_layout.cuh
+/// reads.
+struct StreamLayout {
+    std::int64_t strips = 0;
+    std::int64_t blocks = 0;         ///< warps side by side
+    std::int64_t units = 0;          ///< pooled rows of strips, in all images
+    bool may_bulk = false;           ///< the copy engine can bring rows, if x is aligned to 16 bytes
+    bool rows_together = false;      ///< a channel's rows lie together, in memory and in the slot
+    std::int64_t pitch = 0;          ///< of a slot's rows, in floats
+    std::int64_t channel_bytes = 0;  ///< of a slot
+    std::int64_t slot_bytes = 0;
+    std::int64_t grid = 0;
+    std::int64_t streams = 0;  ///< of a block, at most
+    std::int64_t slots = 0;    ///< of each stream
+    std::int64_t runs = 0;     ///< of units, one for each stream
+
+    StreamLayout(const ModelSpec& spec, const StreamTile& tile, const Shape& shape, std::int64_t multiprocessors);
+
+    /// For the kernel, in pairs of 32 bits.
+    [[nodiscard]] std::array<std::int64_t, 8> words() const;
+};
+
+}  // namespace kiln

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// What only the streaming family does: several streams a block, rings that wrap, passes of channels, every width of copy. The
+// shapes have more units than a GPU has multiprocessors, so that no ring is filled only once.
+#include <vector>
+
+#include "support/catch.hpp"
+#include "support/contract.hpp"
+#include "support/gpu.hpp"
+#include "support/random_case.hpp"
+
+using namespace kiln;
+using namespace kiln::test;
+
+namespace {
+
+/// Every few of the family's tiles, the best among them; empty on other archs.
+std::vector<Plan> stream_plans(const ModelSpec& spec) {
+    std::vector<Plan> all, some;
+    for (Plan& plan : enumerate_plans(spec, device_arch())) {
+        if (plan.family->name() == "hopper_stream") all.push_back(std::move(plan));
+    }
+    const std::size_t step = all.size() / 6 + 1;
+    for (std::size_t index = 0; index < all.size(); index += step) some.push_back(all[index]);
+    return some;
+}
+
+ModelSpec spec_of(std::int64_t in_channels, std::int64_t out_channels, Size2 kernel, Size2 pool) {
+    return {.in_channels = in_channels,
+            .out_channels = out_channels,
+            .kernel_size = kernel,
+            .pool_kernel_size = pool,
+            .activation = Activation::identity};
+}
+
+std::vector<RandomCase> cases() {
+    std::vector<RandomCase> all;
+    const auto add = [&](ModelSpec spec, const Shape& shape) {
+        spec.expected = shape;
+        all.push_back(drawn_case(spec, shape, static_cast<std::uint32_t>(201 + all.size())));
+    };
+    add(spec_of(8, 8, 3, 4), {40, 96, 96});        // whole rows by the copy engine
+    add(spec_of(8, 12, 3, 4), {6, 40, 1040});      // strips of them
+    add(spec_of(16, 6, 5, 3), {48, 65, 67});       // four passes, odd rows; more passes than slots
+    add(spec_of(32, 10, 1, 7), {300, 28, 28});     // one pass of many channels
+    add(spec_of(6, 67, 3, {3, 2}), {12, 60, 58});  // two tiles of filters, rows of 8 bytes, channels that run out
+    add(spec_of(1, 3, 3, 8), {4, 300, 512});
+    ModelSpec padded = spec_of(3, 5, 3, 2);
+    padded.padding = 1;
+    add(padded, {70, 33, 36});
+    ModelSpec rectangle = spec_of(5, 4, {2, 3}, {2, 4});
+    rectangle.stride = {2, 1};
+    rectangle.padding = {3, 2};
+    rectangle.dilation = {1, 2};
+    rectangle.bias = false;
+    add(rectangle, {30, 41, 90});
+    ModelSpec gaps = spec_of(2, 7, 2, 3);
+    gaps.stride = 3;
+    add(gaps, {50, 50, 64});
+    return all;
+}
+
+}  // namespace
+
+TEST_CASE("the streaming family: every way to bring rows, in streams that share a block") {
+    for (const RandomCase& random : cases()) {
+        const std::vector<Plan> plans = stream_plans(random.spec);
+        if (plans.empty()) continue;
+        compile_ahead(random.spec, plans);
+        for (const std::size_t offset : {0, 1, 2}) check_contract(random, plans, Tolerance::sum, offset);
+    }
+}
+
+TEST_CASE("the streaming family: the same bits again and again, whatever was in memory before") {
+    for (const RandomCase& random : cases()) {
+        for (const Plan& plan : stream_plans(random.spec)) {
+            INFO(to_string(plan.candidate.tile) << ", spec " << describe(random.spec));
+            const Model model = model_of(random, plan);
+            Forward forward(model, random);
+            const std::vector<float> first = forward.run();
+            int different = 0;
+            for (int repeat = 0; repeat < 10; ++repeat) different += forward.run() == first ? 0 : 1;
+            CHECK(different == 0);
+        }
+    }
+}
