@@ -5,8 +5,12 @@
 namespace kiln {
 
 /// Every thread of the cluster; what was written before is seen by all after `barrier_cluster_wait`.
-__device__ __forceinline__ void barrier_cluster_arrive() { asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory"); }
-__device__ __forceinline__ void barrier_cluster_wait() { asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory"); }
+__device__ __forceinline__ void barrier_cluster_arrive() {
+    asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
+}
+__device__ __forceinline__ void barrier_cluster_wait() {
+    asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
+}
 
 /// The address, in the cluster's window, of what lies at `address` in the shared memory of block `rank`.
 __device__ __forceinline__ unsigned mapa(unsigned address, unsigned rank) {

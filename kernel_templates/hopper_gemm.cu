@@ -31,11 +31,12 @@
 //
 //   sums ─(cluster: parts of k meet)─▶ + bias, activation, Σ over filters ─▶ position sums (shared) ──finishing warp──▶ images
 //
-// One wgmma takes 64 positions × 8 of k from registers; a warp has 16 positions, lane 4g + t rows g and g + 8, columns t and t + 4:
+// One wgmma takes 64 positions × 8 of k from registers; a warp has 16 positions, lane 4g + t rows g and g + 8, columns t and t +
+// 4:
 //
 //        k:  0   1   2   3  |  4   5   6   7
-//   row g    t=0 t=1 t=2 t=3|t=0 t=1 t=2 t=3      column k ↔ place 8·step + k of the chunk: four channels of one tap, whose maps lie
-//   row g+8  ……             |                     8 banks apart, × 8 neighbouring positions = 32 banks
+//   row g    t=0 t=1 t=2 t=3|t=0 t=1 t=2 t=3      column k ↔ place 8·step + k of the chunk: four channels of one tap, whose maps
+//   lie row g+8  ……             |                     8 banks apart, × 8 neighbouring positions = 32 banks
 extern "C" __global__ void __launch_bounds__(kiln::threads, 1) __cluster_dims__(kiln::splits, 1, 1)
     kiln_forward(const __grid_constant__ ForwardArguments arguments) {
     using namespace kiln;

@@ -45,8 +45,8 @@ __device__ __forceinline__ void sum_line(const float* pixels, int x, int width, 
     }
 }
 
-/// One thread's columns of a block. Boxes that no window uses may come from anything, so lines past the segment's may be read, but
-/// they are not stored.
+/// One thread's columns of a block. Boxes that no window uses may come from anything, so lines past the segment's may be read,
+/// but they are not stored.
 template <bool is_full>
 __device__ __forceinline__ void build_columns(const ForwardArguments& arguments, const Layout& layout, const Block& block,
                                               const float* pixels, int x, float* map) {
@@ -74,8 +74,8 @@ __device__ __forceinline__ void build_columns(const ForwardArguments& arguments,
     }
 }
 
-/// A builder warp's life: its part of the map for each chunk of each unit. Warps take 32 columns of a block in turn, lanes one each:
-/// columns of all the chunk's channels, one after the other.
+/// A builder warp's life: its part of the map for each chunk of each unit. Warps take 32 columns of a block in turn, lanes one
+/// each: columns of all the chunk's channels, one after the other.
 __device__ __forceinline__ void build_maps(const ForwardArguments& arguments, unsigned char* shared) {
     const Layout layout(arguments);
     const Share share(layout);

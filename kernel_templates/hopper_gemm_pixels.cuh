@@ -28,19 +28,20 @@ __device__ __forceinline__ unsigned address_of(const float* x) {
     return static_cast<unsigned>(reinterpret_cast<unsigned long long>(x) >> 2);
 }
 
-/// The channel of x behind a chunk's channel. Those past the last have weights of zero; they get the last one, which the windows use
-/// anyway.
+/// The channel of x behind a chunk's channel. Those past the last have weights of zero; they get the last one, which the windows
+/// use anyway.
 __device__ __forceinline__ int input_channel_of(int chunk, int channel) {
     return min(chunk * chunk_channels + channel, in_channels - 1);
 }
 
-/// How far a channel's pixels begin after the start of their place, so that their address there has the same remainder modulo 4 as in
-/// x, and all between aligned addresses can be copied as it is. `source`: the address in channel 0.
+/// How far a channel's pixels begin after the start of their place, so that their address there has the same remainder modulo 4
+/// as in x, and all between aligned addresses can be copied as it is. `source`: the address in channel 0.
 __device__ __forceinline__ int alignment(const ForwardArguments& arguments, unsigned source, int input_channel) {
     return static_cast<int>(source + static_cast<unsigned>(input_channel) * arguments.height * arguments.width) & 3;
 }
 
-/// Lists a tile's runs: the lines of a segment, or its only one where segments are rows, clipped to the image. Returns their number.
+/// Lists a tile's runs: the lines of a segment, or its only one where segments are rows, clipped to the image. Returns their
+/// number.
 __device__ __forceinline__ int list_runs(const Segments& segments, Run* runs) {
     const ForwardArguments& arguments = segments.arguments;
     const bool by_rows = segments.layout.by_rows;
@@ -87,9 +88,10 @@ __device__ __forceinline__ int list_blocks(const Segments& segments, Block* bloc
     return count;
 }
 
-/// Copies `count` pixels to an equally aligned place. What the ends share 16 bytes with comes along; at the ends of x, which nothing
-/// may be read past, single pixels are copied.
-__device__ __forceinline__ void fetch_run(const ForwardArguments& arguments, const float* from, int count, float* to, unsigned full) {
+/// Copies `count` pixels to an equally aligned place. What the ends share 16 bytes with comes along; at the ends of x, which
+/// nothing may be read past, single pixels are copied.
+__device__ __forceinline__ void fetch_run(const ForwardArguments& arguments, const float* from, int count, float* to,
+                                          unsigned full) {
     const float* const start = arguments.x;
     const float* const end = start + arguments.batch * in_channels * static_cast<Index>(arguments.height) * arguments.width;
     const int before = static_cast<int>(address_of(from) & 3);
@@ -112,8 +114,8 @@ __device__ __forceinline__ void fetch_run(const ForwardArguments& arguments, con
 }
 
 /// A warp: fetches the pixels of a chunk, `run_count` runs in each of its channels.
-__device__ __forceinline__ void fetch_chunk(const ForwardArguments& arguments, const Layout& layout, const Run* runs, int run_count,
-                                            int chunk, float* stage, unsigned full) {
+__device__ __forceinline__ void fetch_chunk(const ForwardArguments& arguments, const Layout& layout, const Run* runs,
+                                            int run_count, int chunk, float* stage, unsigned full) {
 #pragma unroll 1
     for (int i = static_cast<int>(threadIdx.x % 32); i < run_count * chunk_channels; i += 32) {
         const Run run = runs[i / chunk_channels];

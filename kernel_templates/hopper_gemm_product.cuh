@@ -52,11 +52,12 @@ __device__ __forceinline__ void split(const float (&values)[4], Fragment& fragme
     }
 }
 
-/// Starts chain = A · B over one batch, B being the stage of weights at `stage`. Small products come before large ones: the tensor
-/// core's adder truncates. `never` is false, which the compiler must not know: it would give each batch a chain of its own, put their
-/// additions off, and run out of registers.
+/// Starts chain = A · B over one batch, B being the stage of weights at `stage`. Small products come before large ones: the
+/// tensor core's adder truncates. `never` is false, which the compiler must not know: it would give each batch a chain of its
+/// own, put their additions off, and run out of registers.
 template <int count>
-__device__ __forceinline__ void start_products(Accumulators& chain, const Fragment (&fragments)[count], unsigned stage, bool never) {
+__device__ __forceinline__ void start_products(Accumulators& chain, const Fragment (&fragments)[count], unsigned stage,
+                                               bool never) {
     const unsigned long long weights = wgmma_descriptor(stage, operand_bytes / 2, 128);
     const auto operand = [&](int step, int which) { return weights + ((step * step_bytes + which * operand_bytes) >> 4); };
     wgmma_fence();
@@ -121,8 +122,8 @@ struct Gather {
 #pragma unroll
             for (int half = 0; half < 2; ++half) {
                 const Item at = item(2 * (first + step) + half);
-                const int offset =
-                    at.channel * layout.channel_stride + layout.line_offset(at.ky) + (lanes_are_channels ? layout.column_offset(at.kx) : 0);
+                const int offset = at.channel * layout.channel_stride + layout.line_offset(at.ky) +
+                                   (lanes_are_channels ? layout.column_offset(at.kx) : 0);
                 const int line_item = lanes_are_channels ? 0 : at.kx / 4;
                 result[step][2 * half] = values[0][line_item][offset];
                 result[step][2 * half + 1] = values[1][line_item][offset];
@@ -131,8 +132,8 @@ struct Gather {
     }
 };
 
-/// sums += A · B over a chunk's batches from `batch` on; `values` are those of its first k-steps. The next batch's are gathered while
-/// the tensor cores work.
+/// sums += A · B over a chunk's batches from `batch` on; `values` are those of its first k-steps. The next batch's are gathered
+/// while the tensor cores work.
 template <int batch>
 __device__ __forceinline__ void multiply(Accumulators& sums, Accumulators& chain, float (&values)[long_steps][4],
                                          const Gather& gather, Weights& weights, unsigned map_empty, bool never) {

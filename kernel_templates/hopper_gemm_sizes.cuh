@@ -4,8 +4,12 @@
 // The sizes of one specialisation: what the spec and the tile fix.
 namespace kiln {
 
-__host__ __device__ constexpr int ceil_divide(int a, int b) { return (a + b - 1) / b; }
-__host__ __device__ constexpr int round_up(int a, int b) { return ceil_divide(a, b) * b; }
+__host__ __device__ constexpr int ceil_divide(int a, int b) {
+    return (a + b - 1) / b;
+}
+__host__ __device__ constexpr int round_up(int a, int b) {
+    return ceil_divide(a, b) * b;
+}
 
 constexpr int in_channels = static_cast<int>(spec::in_channels);
 constexpr int out_channels = static_cast<int>(spec::out_channels);
@@ -17,8 +21,8 @@ constexpr int dilation_h = static_cast<int>(spec::dilation_h), dilation_w = stat
 constexpr int taps = kernel_h * kernel_w;
 static_assert(spec::has_bias == 0 || spec::has_bias == 1);  // without a bias the packed ones are zero
 
-// Warps: `warpgroups` consumer warpgroups, each with 64 positions of the tile and all its filters; then `builders` warpgroups, whose
-// last two warps feed the others and add up images while the others build maps.
+// Warps: `warpgroups` consumer warpgroups, each with 64 positions of the tile and all its filters; then `builders` warpgroups,
+// whose last two warps feed the others and add up images while the others build maps.
 constexpr int warpgroups = static_cast<int>(spec::warpgroups);
 constexpr int builders = static_cast<int>(spec::builders);
 constexpr int consumer_threads = 128 * warpgroups;
@@ -32,10 +36,10 @@ constexpr int filters = static_cast<int>(spec::filters);
 constexpr int filter_tiles = ceil_divide(out_channels, filters);
 constexpr int splits = static_cast<int>(spec::splits);
 
-// The reduction goes over chunks of channels, and a chunk's over items: one tap of four channels, or, where channels do not come in
-// fours, up to four taps of one line and channel. The four lanes that share a row of a fragment take one each. Two items are a k-step
-// of the tensor cores; k-steps are divided into batches of nearly equal length. A batch is one chain of products: its sum starts at
-// zero and is added, rounded to nearest, to the running sums. One batch of weights is one stage of their ring.
+// The reduction goes over chunks of channels, and a chunk's over items: one tap of four channels, or, where channels do not come
+// in fours, up to four taps of one line and channel. The four lanes that share a row of a fragment take one each. Two items are a
+// k-step of the tensor cores; k-steps are divided into batches of nearly equal length. A batch is one chain of products: its sum
+// starts at zero and is added, rounded to nearest, to the running sums. One batch of weights is one stage of their ring.
 constexpr int chunk_channels = static_cast<int>(spec::channels);
 constexpr int chunks = ceil_divide(in_channels, chunk_channels);
 constexpr bool lanes_are_channels = chunk_channels % 4 == 0;
@@ -43,11 +47,11 @@ constexpr int line_items = lanes_are_channels ? 1 : ceil_divide(kernel_w, 4);  /
 constexpr int chunk_items = lanes_are_channels ? chunk_channels / 4 * taps : chunk_channels * kernel_h * line_items;
 constexpr int chunk_steps = ceil_divide(chunk_items, 2);
 constexpr int batches = ceil_divide(chunk_steps, static_cast<int>(spec::steps));
-constexpr int long_steps = ceil_divide(chunk_steps, batches);            // k-steps of the first batches …
+constexpr int long_steps = ceil_divide(chunk_steps, batches);           // k-steps of the first batches …
 constexpr int long_batches = chunk_steps - batches * (long_steps - 1);  // … this many; the others have one less
 
-// Registers change hands at the start: the compiler caps all threads at what the block's size allows. Consumers get what two sets of
-// accumulators, a batch's fragments and the next one's values take, builders the rest, but no less than they need.
+// Registers change hands at the start: the compiler caps all threads at what the block's size allows. Consumers get what two sets
+// of accumulators, a batch's fragments and the next one's values take, builders the rest, but no less than they need.
 constexpr int entry_registers = 65536 / threads / 8 * 8;
 constexpr bool moves_registers = threads > 256;
 constexpr int wished_registers = filters + 12 * long_steps + 32;
@@ -57,8 +61,8 @@ constexpr int spare_registers = (entry_registers * threads - builder_registers *
 constexpr int consumer_registers = spare_registers < 232 ? spare_registers : 232;
 static_assert(!moves_registers || (builder_registers <= entry_registers && consumer_registers >= entry_registers));
 
-// How a product is made: of rounded operands alone, or with corrections, which come as two more tf32 products or as one of bf16 that
-// is twice as deep.
+// How a product is made: of rounded operands alone, or with corrections, which come as two more tf32 products or as one of bf16
+// that is twice as deep.
 enum class Products { tf32, tf32_corrected_by_tf32, tf32_corrected_by_bf16 };
 constexpr Products products = spec::is_tf32 != 0            ? Products::tf32
                               : spec::bf16_corrections != 0 ? Products::tf32_corrected_by_bf16
@@ -76,10 +80,13 @@ constexpr int bias_bytes = round_up(filter_tiles * filters * 4, 128);
 __device__ __forceinline__ constexpr int first_step(int batch) {
     return batch * long_steps - (batch > long_batches ? batch - long_batches : 0);
 }
-__device__ __forceinline__ constexpr int steps_of(int batch) { return batch < long_batches ? long_steps : long_steps - 1; }
+__device__ __forceinline__ constexpr int steps_of(int batch) {
+    return batch < long_batches ? long_steps : long_steps - 1;
+}
 
-/// One dimension of the box map. Tap k of pooled position i reads the box at step·i + dilation·k, so of every `step` boxes only those
-/// with the taps' residues are made. Boxes of one residue are a phase: there, tap k reads `shift(k)` places after its position's own.
+/// One dimension of the box map. Tap k of pooled position i reads the box at step·i + dilation·k, so of every `step` boxes only
+/// those with the taps' residues are made. Boxes of one residue are a phase: there, tap k reads `shift(k)` places after its
+/// position's own.
 template <int taps, int step_, int dilation>
 struct Axis {
     static constexpr int step = step_;
@@ -161,8 +168,8 @@ constexpr int pixel_slack = 12;
 constexpr int window_h = stride_h * (pool_h - 1) + dilation_h * (kernel_h - 1) + 1;
 constexpr int window_w = stride_w * (pool_w - 1) + dilation_w * (kernel_w - 1) + 1;
 
-// How far warps may be apart. Where a chunk is a unit, the fetching warp is `pixel_stages` units ahead of the builders, these two ahead
-// of the consumers, and these two ahead of the finishing warp.
+// How far warps may be apart. Where a chunk is a unit, the fetching warp is `pixel_stages` units ahead of the builders, these two
+// ahead of the consumers, and these two ahead of the finishing warp.
 constexpr int pixel_stages = static_cast<int>(spec::pixel_stages);
 constexpr int unit_places = 8, block_places = pixel_stages + 1;
 static_assert(pixel_stages <= 3);
@@ -180,7 +187,8 @@ constexpr int maps_at = round_up(pixels_at + pixel_stages * pixel_floats * 4, 12
 constexpr int stages_at = round_up(maps_at + 2 * map_floats * 4, 128);
 constexpr int shared_bytes = stages_at + stages * stage_bytes;
 static_assert(shared_bytes == spec::shared_bytes);
-static_assert(splits == 1 || shared_bytes - pixels_at >= tile_positions * filters * 4);  // the exchange lies over pixels, maps and stages
+static_assert(splits == 1 ||
+              shared_bytes - pixels_at >= tile_positions * filters * 4);  // the exchange lies over pixels, maps and stages
 static_assert(filters % 8 == 0 && filters <= 128);
 
 }  // namespace kiln

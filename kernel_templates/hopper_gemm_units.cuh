@@ -14,7 +14,8 @@ __device__ __forceinline__ Index divide(Index a, Index b) {
 /// src/model/families/hopper_gemm_tile.cpp). A segment is what a tile has of one image, in the image's full width; where a row of
 /// positions is longer than a tile (`by_rows`), a segment is what the tile has of one row.
 ///
-/// The map of one chunk of channels, in floats: segments of r rows of positions take r + reach_h row groups and follow each other.
+/// The map of one chunk of channels, in floats: segments of r rows of positions take r + reach_h row groups and follow each
+/// other.
 ///
 ///     channel · channel_stride + phase_w · phase_stride + (row_group · phases_h + phase_h) · pitch + q
 ///
@@ -38,10 +39,13 @@ struct Layout {
 
     /// From a position's place in the map to its first box for a line of taps, and on along that line.
     __device__ __forceinline__ int line_offset(int ky) const { return (Rows::shift(ky) * phases_h + Rows::phase_of(ky)) * pitch; }
-    __device__ __forceinline__ int column_offset(int kx) const { return Columns::phase_of(kx) * phase_stride + Columns::shift(kx); }
+    __device__ __forceinline__ int column_offset(int kx) const {
+        return Columns::phase_of(kx) * phase_stride + Columns::shift(kx);
+    }
 };
 
-/// A unit's tile: `count` positions, the first of which is (image, row, column). Written by the fetching warp, read by all others.
+/// A unit's tile: `count` positions, the first of which is (image, row, column). Written by the fetching warp, read by all
+/// others.
 struct __align__(16) Unit {
     Index tile;
     Index image;
@@ -100,7 +104,8 @@ struct Segments {
         const int rows = static_cast<int>(static_cast<unsigned>(unit.column + unit.count - 1) / arguments.pooled_width) + 1;
         full_rows = layout.by_rows ? 1 : arguments.pooled_height;
         first_rows = layout.by_rows ? 1 : min(rows, arguments.pooled_height - unit.row);
-        const int others = rows == first_rows ? 0 : static_cast<int>(static_cast<unsigned>(rows - first_rows - 1) / full_rows) + 1;
+        const int others =
+            rows == first_rows ? 0 : static_cast<int>(static_cast<unsigned>(rows - first_rows - 1) / full_rows) + 1;
         count = 1 + others;
         last_rows = others == 0 ? first_rows : rows - first_rows - (others - 1) * full_rows;
     }
@@ -134,7 +139,10 @@ struct Share {
     int rank;
 
     __device__ __forceinline__ explicit Share(const Layout& layout)
-        : first(blockIdx.x / splits), step(gridDim.x / splits), units(layout.units), rank(static_cast<int>(blockIdx.x % splits)) {}
+        : first(blockIdx.x / splits),
+          step(gridDim.x / splits),
+          units(layout.units),
+          rank(static_cast<int>(blockIdx.x % splits)) {}
 
     __device__ __forceinline__ int first_chunk() const { return chunks * rank / splits; }
     __device__ __forceinline__ int last_chunk() const { return chunks * (rank + 1) / splits; }  // past it

@@ -29,13 +29,12 @@ bool is_admitted(const ModelSpec& spec) {
 /// A chunk's batches are unrolled: longer ones take too long to compile.
 constexpr std::int64_t longest_chunk = 25;  // k-steps
 
-/// Channels of a chunk: fours, or, where they are few, any number, whose taps then come in fours.
+/// Channels of a chunk: fours, or, where they are few, one, whose taps then come in fours. Two or three were measured to be slow.
 std::vector<std::int64_t> chunk_choices(const ModelSpec& spec) {
     if (spec.in_channels >= 16) return {4, 8};
-    std::vector<std::int64_t> choices;
-    for (std::int64_t channels = 1; channels <= std::min<std::int64_t>(spec.in_channels, 8); ++channels) {
-        if (spec.in_channels % channels == 0 || channels % 4 == 0) choices.push_back(channels);
-    }
+    std::vector<std::int64_t> choices{1};
+    if (spec.in_channels >= 4) choices.push_back(4);
+    if (spec.in_channels > 4) choices.push_back(8);
     return choices;
 }
 
@@ -75,12 +74,11 @@ struct ChunkCost {
 };
 
 Candidate priced(const ModelSpec& spec, const GemmTile& tile, const Shape& shape, const Rates& rates) {
-    const GemmLayout layout = GemmLayout::fitting(spec, tile, shape);
+    const GemmLayout layout = GemmLayout::fitting(spec, tile, shape, rates.multiprocessors);
     const Size2 pooled = pooled_size_unchecked(spec, shape);
     const std::int64_t positions = shape.batch * pooled.height * pooled.width;
     const std::int64_t units = ceil_divide(positions, layout.positions) * tile.filter_tiles(spec);
-    // Clusters do not straddle the groups of 16 to 18 multiprocessors that the chip is made of.
-    const std::int64_t at_once = tile.splits == 1 ? rates.multiprocessors : rates.multiprocessors / 16 * (16 / tile.splits);
+    const std::int64_t at_once = tile.units_at_once(rates.multiprocessors);
     const ChunkCost chunk(spec, tile, layout);
     const auto chunks = static_cast<double>(ceil_divide(tile.chunks(spec), tile.splits));
     const double unit = chunks * chunk.cycles() + 1000;
@@ -91,8 +89,19 @@ Candidate priced(const ModelSpec& spec, const GemmTile& tile, const Shape& shape
     return {.tile = tile.render(spec), .predicted_us = cycles / (1000 * rates.clock_ghz), .limiter = chunk.limiter()};
 }
 
+/// Filters of a tile: as few tiles as 128, 64 or 32 allow, and in each as many.
+std::vector<std::int64_t> filter_choices(const ModelSpec& spec) {
+    std::vector<std::int64_t> choices;
+    for (const std::int64_t most : {128, 64, 32}) {
+        const std::int64_t filters = ceil_divide(ceil_divide(spec.out_channels, ceil_divide(spec.out_channels, most)), 8) * 8;
+        if (choices.empty() || choices.back() != filters) choices.push_back(filters);
+    }
+    return choices;
+}
+
 /// Sizes the rings of a tile for a shape, pixels in two stages if they fit; false if the tile would be cut short.
-bool make_room(GemmTile& tile, const ModelSpec& spec, const Shape& shape, const Rates& rates, std::int64_t least_positions) {
+bool make_room(GemmTile& tile, const ModelSpec& spec, const Shape& shape, const Rates& rates) {
+    const std::int64_t least_positions = std::max<std::int64_t>(tile.positions() - 56, 32);  // some for each warpgroup
     for (const std::int64_t pixel_stages : {2, 1}) {
         for (const std::int64_t stages : {4, 3, 2}) {
             tile.pixel_stages = pixel_stages;
@@ -101,6 +110,15 @@ bool make_room(GemmTile& tile, const ModelSpec& spec, const Shape& shape, const 
         }
     }
     return false;
+}
+
+/// Fills in the sizes that follow from the others; false if there is no room for them.
+bool complete(GemmTile& tile, const ModelSpec& spec, const Shape& shape, const Rates& rates) {
+    if (tile.splits > tile.chunks(spec) || tile.chunk_steps(spec) > longest_chunk) return false;
+    if (tile.consumer_registers(spec) < tile.wished_registers(spec) - 8) return false;
+    if (!make_room(tile, spec, shape, rates)) return false;
+    const std::int64_t exchange = 4 * tile.positions() * tile.filters;  // lies over pixels, maps and stages
+    return tile.splits == 1 || 4 * (tile.pixel_stages * tile.pixel_floats + 2 * tile.map_floats) >= exchange;
 }
 
 }  // namespace
@@ -113,30 +131,19 @@ std::vector<Candidate> gemm_candidates(const ModelSpec& spec) {
     const Size2 pooled = pooled_size_unchecked(spec, shape);
     if (pooled.height < 1 || pooled.width < 1) return candidates;
 
-    std::int64_t before = 0;
-    for (const std::int64_t widest : {128, 64, 32}) {
-        const std::int64_t filter_tiles = ceil_divide(spec.out_channels, widest);
-        const std::int64_t filters = ceil_divide(ceil_divide(spec.out_channels, filter_tiles), 8) * 8;
-        if (filters == before) continue;
-        before = filters;
-        GemmTile tile;
-        tile.builders = 2;
+    GemmTile tile;
+    tile.builders = 2;
+    tile.map_rows = std::clamp<std::int64_t>(6 / gemm_rows(spec).step, 1, 4);
+    for (const std::int64_t filters : filter_choices(spec)) {
         tile.filters = filters;
-        tile.steps = tile.filters > 64 ? 3 : 5;
-        tile.map_rows = std::clamp<std::int64_t>(6 / gemm_rows(spec).step, 1, 4);
-        for (const std::int64_t channels : chunk_choices(spec)) {
-            tile.channels = channels;
-            if (tile.chunk_steps(spec) > longest_chunk) continue;
-            for (const std::int64_t warpgroups : {1, 2}) {
+        tile.steps = filters > 64 ? 3 : 5;  // as many as a consumer's registers hold beside two sets of accumulators
+        for (const std::int64_t warpgroups : {1, 2}) {
+            tile.warpgroups = warpgroups;
+            for (const std::int64_t channels : chunk_choices(spec)) {
+                tile.channels = channels;
                 for (const std::int64_t splits : {1, 2, 3, 4, 8}) {
-                    tile.warpgroups = warpgroups;
                     tile.splits = splits;
-                    if (splits > tile.chunks(spec)) continue;
-                    if (!make_room(tile, spec, shape, rates, std::min<std::int64_t>(tile.positions() * 3 / 4, 64))) continue;
-                    if (tile.consumer_registers(spec) < tile.wished_registers(spec) - 8) continue;
-                    const std::int64_t exchange = 4 * tile.positions() * tile.filters;  // lies over pixels, maps and stages
-                    if (splits > 1 && 4 * (tile.pixel_stages * tile.pixel_floats + 2 * tile.map_floats) < exchange) continue;
-                    candidates.push_back(priced(spec, tile, shape, rates));
+                    if (complete(tile, spec, shape, rates)) candidates.push_back(priced(spec, tile, shape, rates));
                 }
             }
         }

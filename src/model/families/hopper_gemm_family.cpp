@@ -118,7 +118,7 @@ LaunchGeometry HopperGemmFamily::geometry(const ModelSpec& spec, const Tile& til
                                           const DeviceLimits& limits) const {
     const GemmTile gemm = GemmTile::from(tile);
     const Size2 pooled = pooled_size_unchecked(spec, shape);
-    const GemmLayout layout = GemmLayout::fitting(spec, gemm, shape);
+    const GemmLayout layout = GemmLayout::fitting(spec, gemm, shape, limits.multiprocessors);
     const std::int64_t positions = shape.batch * pooled.height * pooled.width;
     const std::int64_t tiles = (positions + layout.positions - 1) / layout.positions;
     const std::int64_t units = tiles * gemm.filter_tiles(spec);

@@ -16,8 +16,9 @@ constexpr std::int64_t round_up(std::int64_t a, std::int64_t b) {
     return ceil_divide(a, b) * b;
 }
 
-/// How many lines of length `line` a run of `run` neighbours can touch.
+/// How many lines of length `line` a run of `run` neighbours can touch, where runs follow each other from a line's start.
 constexpr std::int64_t lines_touched(std::int64_t run, std::int64_t line) {
+    if (run % line == 0 || line % run == 0) return ceil_divide(run, line);
     return (run + line - 2) / line + 1;
 }
 
@@ -135,6 +136,12 @@ std::int64_t GemmTile::reserve(const ModelSpec& spec, const Shape& shape, std::i
     return 0;
 }
 
+std::int64_t GemmTile::units_at_once(std::int64_t multiprocessors) const {
+    if (splits == 1) return multiprocessors;
+    // Measured: 16 clusters of 8, or 40 of 3, do not run at once on 132 multiprocessors; 12 and 36 do.
+    return std::max<std::int64_t>(1, multiprocessors * 85 / 100 / splits);
+}
+
 std::int64_t GemmTile::consumer_registers(const ModelSpec& spec) const {
     if (threads() <= 256) return 255;
     const std::int64_t all = 65536 / threads() / 8 * 8 * threads();
@@ -151,7 +158,7 @@ GemmLayout::GemmLayout(const ModelSpec& spec, const GemmTile& tile, const Shape&
     : positions(positions_) {
     const GemmAxis rows_axis = gemm_rows(spec), columns_axis = gemm_columns(spec);
     const Size2 pooled = pooled_size_unchecked(spec, shape), window = window_size(spec);
-    by_rows = pooled.width >= positions;
+    by_rows = pooled.width > positions;
     const std::int64_t rows = lines_touched(positions, pooled.width);
     const std::int64_t images = lines_touched(positions, pooled.height * pooled.width);
     const std::int64_t segments = by_rows ? rows : std::min(rows, images);
@@ -179,15 +186,26 @@ bool GemmLayout::is_listable() const {
     return runs <= most_runs && blocks <= most_blocks;
 }
 
-GemmLayout GemmLayout::fitting(const ModelSpec& spec, const GemmTile& tile, const Shape& shape) {
-    GemmLayout layout(spec, tile, shape, tile.positions());
-    const auto fits = [&] {
+GemmLayout GemmLayout::fitting(const ModelSpec& spec, const GemmTile& tile, const Shape& shape, std::int64_t multiprocessors) {
+    const auto fits = [&](const GemmLayout& layout) {
         return layout.map_floats <= tile.map_floats && layout.pixel_floats <= tile.pixel_floats && layout.is_listable();
     };
-    while (layout.positions > 8 && !fits()) {
-        layout = GemmLayout(spec, tile, shape, layout.positions - 8);
+    GemmLayout best(spec, tile, shape, tile.positions());
+    while (best.positions > 8 && !fits(best)) {
+        best = GemmLayout(spec, tile, shape, best.positions - 8);
     }
-    return layout;
+    // Smaller tiles that need no more rounds have smaller maps, above all if they are whole rows or images.
+    const Size2 pooled = pooled_size_unchecked(spec, shape);
+    const std::int64_t area = pooled.height * pooled.width, all = shape.batch * area;
+    const std::int64_t at_once = tile.units_at_once(multiprocessors), filter_tiles = tile.filter_tiles(spec);
+    const std::int64_t rounds = ceil_divide(ceil_divide(all, best.positions) * filter_tiles, at_once);
+    const std::int64_t least = ceil_divide(all, std::max<std::int64_t>(1, rounds * at_once / filter_tiles));
+    for (const std::int64_t positions : {least, round_up(least, pooled.width), round_up(least, area)}) {
+        if (positions < 8 || positions > tile.positions()) continue;
+        const GemmLayout layout(spec, tile, shape, positions);
+        if (fits(layout) && layout.groups < best.groups && layout.runs <= best.runs) best = layout;
+    }
+    return best;
 }
 
 GemmLayout GemmLayout::least(const ModelSpec& spec, const GemmTile& tile) {

@@ -44,6 +44,9 @@ struct GemmTile {
     /// returns how many positions they have: 0 if not even the least that every shape needs fits.
     std::int64_t reserve(const ModelSpec& spec, const Shape& shape, std::int64_t bytes);
 
+    /// Blocks, or clusters, which do not straddle the groups of 16 to 18 multiprocessors that the chip is made of.
+    [[nodiscard]] std::int64_t units_at_once(std::int64_t multiprocessors) const;
+
     [[nodiscard]] std::int64_t positions() const { return 64 * warpgroups; }
     [[nodiscard]] std::int64_t threads() const { return 128 * (warpgroups + builders); }
     [[nodiscard]] std::int64_t filter_tiles(const ModelSpec& spec) const;
@@ -75,8 +78,9 @@ struct GemmLayout {
 
     /// For tiles of just so many positions.
     GemmLayout(const ModelSpec& spec, const GemmTile& tile, const Shape& shape, std::int64_t positions);
-    /// For the largest tiles that fit.
-    [[nodiscard]] static GemmLayout fitting(const ModelSpec& spec, const GemmTile& tile, const Shape& shape);
+    /// For the largest tiles that fit, or smaller ones if so many multiprocessors are not busy for longer with them.
+    [[nodiscard]] static GemmLayout fitting(const ModelSpec& spec, const GemmTile& tile, const Shape& shape,
+                                            std::int64_t multiprocessors);
     /// No more runs and blocks than the kernel has room for.
     [[nodiscard]] bool is_listable() const;
     /// What must fit so that tiles of 8 positions do, whatever the shape: the largest of each.

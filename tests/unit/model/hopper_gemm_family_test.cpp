@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model/families/hopper_gemm_family.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <map>
@@ -126,12 +127,30 @@ TEST_CASE("A Hopper gemm tile that fits its shape is not cut short, and any othe
         const GemmTile tile = GemmTile::from(candidate.tile);
         INFO(to_string(candidate.tile));
         for (const Shape& shape : {Shape{1, 4, 4}, Shape{3, 5, 2000}, Shape{2, 300, 4}, Shape{9, 9, 9}, Shape{1, 64, 131}}) {
-            const GemmLayout layout = GemmLayout::fitting(mid(), tile, shape);
+            const GemmLayout layout = GemmLayout::fitting(mid(), tile, shape, 132);
             CHECK(layout.map_floats <= tile.map_floats);
             CHECK(layout.pixel_floats <= tile.pixel_floats);
             CHECK(layout.is_listable());
         }
     }
+}
+
+TEST_CASE("Tiles of a launch are no larger than the rounds need, and whole rows or images where that is free") {
+    const auto tiles_of = [](const ModelSpec& spec, const Shape& shape) {
+        ModelSpec expecting = spec;
+        expecting.expected = shape;
+        const auto candidates = HopperGemmFamily().candidates(expecting, Arch::sm_90a);
+        const auto best = std::min_element(candidates.begin(), candidates.end(), [](const Candidate& a, const Candidate& b) {
+            return a.predicted_us < b.predicted_us;
+        });
+        return GemmLayout::fitting(spec, GemmTile::from(best->tile), shape, 132);
+    };
+    CHECK(tiles_of(mid(), {32, 56, 56}).positions == 108);  // 183 tiles of 128 would take two rounds as well; rows have 27
+    const ModelSpec odd{.in_channels = 16, .out_channels = 32, .kernel_size = 5, .pool_kernel_size = 3};
+    CHECK(tiles_of(odd, {64, 127, 131}).positions == 126);  // three rows of 42
+    CHECK(tiles_of(odd, {64, 127, 131}).groups == 5);       // and one more for each image
+    const ModelSpec deep{.in_channels = 256, .out_channels = 256, .kernel_size = 3, .pool_kernel_size = 4};
+    CHECK(tiles_of(deep, {8, 28, 28}).positions <= 48);
 }
 
 TEST_CASE("Packed weights and their corrections add up to the scaled weights") {
