@@ -156,6 +156,25 @@ __device__ __forceinline__ float sum_activations(const float* logits, const floa
     return (has_first ? sum_of_one : 0) + (has_second ? sum_of_other : 0);
 }
 
+/// Brings a stream's finished images to the other blocks' parts of them: by the stream's first warp, in the order of its warps.
+/// All of them call it at the same units.
+__device__ __forceinline__ void meet_pending(const ForwardArguments& arguments, const Layout& layout, const Station* stations,
+                                             int stream, int block) {
+    const int stream_threads = 32 * layout.blocks();
+    if (layout.blocks() > 1) barrier_sync(1 + warpgroups + stream, stream_threads);
+    if (block == 0) {
+        constexpr int lanes = 32 / most_pending;
+        const int entry = lane_index() / lanes;
+        const bool active = entry < stations->pending;
+        const Index image = stations->images[active ? entry : 0];
+        double sum = 0;
+        for (int i = 0; i < layout.blocks(); ++i) sum += stations[i].totals[active ? entry : 0];
+        const Index image_units = static_cast<Index>(layout.strips()) * arguments.pooled_height;
+        const Contributors contributors{layout.run_with(image * image_units), layout.run_with((image + 1) * image_units - 1), 1};
+        meet(arguments, image, sum, contributors, stations->run, 0, active, lanes);
+    }
+}
+
 /// Consumer warps' whole life.
 __device__ __forceinline__ void consume(const ForwardArguments& arguments, const Layout& layout, Station& station,
                                         unsigned char* shared, int warp) {
@@ -193,6 +212,7 @@ __device__ __forceinline__ void consume(const ForwardArguments& arguments, const
         first.run = layout.run_of(stream);
         first.block = block;
         first.walk.start(arguments, layout, first.run);
+        first.pending = 0;
         if (lane == 0) station = first;
         __syncwarp();
         start_segment();
@@ -252,15 +272,28 @@ __device__ __forceinline__ void consume(const ForwardArguments& arguments, const
         Walk next = station.walk;
         const Index image = next.image;
         next.advance(arguments, layout, smaller(next.units, arguments.pooled_height - next.row));
+        const bool is_image_done = next.units == 0 || next.image != image;
+        const int pending = station.pending + (is_image_done ? 1 : 0);
+        const double sum = is_image_done ? lane_group_sum(total) : 0;
         __syncwarp();
-        if (lane == 0) station.walk = next;
+        if (lane == 0) {
+            station.walk = next;
+            station.pending = pending;
+            if (is_image_done) {
+                station.totals[pending - 1] = sum;
+                station.images[pending - 1] = image;
+            }
+        }
         __syncwarp();
-        if (next.units == 0 || next.image != image) {
-            const Index image_units = static_cast<Index>(layout.strips()) * arguments.pooled_height;
-            const Contributors contributors{layout.run_with(image * image_units), layout.run_with((image + 1) * image_units - 1),
-                                            layout.blocks()};
-            meet(arguments, image, lane_group_sum(total), contributors, station.run, station.block);
+        if (is_image_done) {
             total = 0;
+            if (next.units == 0 || pending == most_pending) {
+                meet_pending(arguments, layout, &station, stream, block);
+                if (next.units > 0 && layout.blocks() > 1) barrier_sync(1 + warpgroups + stream, 32 * layout.blocks());
+                __syncwarp();
+                if (lane == 0) station.pending = 0;
+                __syncwarp();
+            }
         }
         if (next.units > 0) start_segment();
     }
@@ -276,23 +309,23 @@ extern "C" __global__ void __launch_bounds__(kiln::threads, 1) kiln_forward(cons
     const int warp = __shfl_sync(0xffffffffu, static_cast<int>(threadIdx.x) / 32, 0);  // known to be the warp's
     const Layout layout{arguments};
 
+    // An mbarrier takes its thread some 60 cycles: a few for each warp.
+    if (threadIdx.x % 32 == 0) {
+        const int full_arrivals = (layout.is_bulk() ? 1 : 32) << layout.parts_log2();
+        for (int slot = warp; slot < layout.slots() * layout.streams(); slot += threads / 32) {
+            const unsigned full = shared_base + ring_offset + slot * layout.slot_bytes();
+            mbarrier_init(full, full_arrivals);
+            mbarrier_init(full + 8, layout.blocks());
+        }
+        if (warp == warps) mbarrier_init(shared_base + weights_barrier_offset, 1);
+        fence_mbarrier_init();
+    }
     if (warp >= warps) {
         const int producer = warp - warps;
-        const int lane = static_cast<int>(threadIdx.x) % 32;
-        if (producer == 0) {
-            const int full_arrivals = layout.parts() * (layout.is_bulk() ? 1 : 32);
-            for (int slot = lane; slot < layout.slots() * layout.streams(); slot += 32) {
-                const unsigned full = shared_base + ring_offset + slot * layout.slot_bytes();
-                mbarrier_init(full, full_arrivals);
-                mbarrier_init(full + 8, layout.blocks());
-            }
-            if (lane == 0) mbarrier_init(shared_base + weights_barrier_offset, 1);
-            fence_mbarrier_init();
-        }
         // Where this lane's stream starts, if it has one.
         Walk walk;
-        const int groups = 4 / layout.parts();
-        const int stream = producer % groups + lane * groups;
+        const int groups_log2 = 2 - layout.parts_log2();
+        const int stream = (producer & ((1 << groups_log2) - 1)) + (static_cast<int>(threadIdx.x) % 32 << groups_log2);
         if (stream < layout.streams()) walk.start(arguments, layout, layout.run_of(stream));
         __syncthreads();
         if constexpr (moves_registers) setmaxnreg_dec<producer_registers>();

@@ -72,10 +72,10 @@ struct Layout {
     }
     /// Where a stream's ring starts, from the start of shared memory.
     __device__ __forceinline__ int ring_of(int stream) const { return ring_offset + stream * slots() * slot_bytes(); }
-    /// Producer warps that share a stream's stages.
-    __device__ __forceinline__ int parts() const {
+    /// log2 of how many producer warps share a stream's stages.
+    __device__ __forceinline__ int parts_log2() const {
         const int count = streams();
-        return count <= 1 ? 4 : count == 2 ? 2 : 1;
+        return count <= 1 ? 2 : count == 2 ? 1 : 0;
     }
 };
 
@@ -116,6 +116,11 @@ struct Station {
     Walk walk;  // where the current segment starts
     int run;
     int block;
+    // Sums of images that this warp is done with, until the stream's warps bring them to the other blocks' together: a meeting
+    // takes a microsecond or more, for which the whole block would wait.
+    int pending;
+    double totals[most_pending];
+    Index images[most_pending];
 };
 
 // Shared memory: the weights' barrier, the warps' stations; weights and bias; the rings.

@@ -13,7 +13,7 @@ struct Producer {
     int width, height;
     int pitch;
     int channel_bytes;
-    int parts;
+    int parts_log2;
     int part;
     int lane;
     bool rows_together;
@@ -23,14 +23,15 @@ struct Producer {
         const int columns = smaller(pitch, width - left);
         const int channel_copies = rows_together ? 1 : rows;
         const unsigned bytes = 4 * columns * (rows_together ? rows : 1);
-        const int copies = (stage_channels - part + parts - 1) / parts * channel_copies;
+        const int parts = 1 << parts_log2;
+        const int copies = ((stage_channels - part + parts - 1) >> parts_log2) * channel_copies;
         // Bytes may land before they are expected: the phase still waits for this arrival.
         if (lane == 0) mbarrier_arrive_expect_tx(slot, copies * bytes);
 #pragma unroll 1
         for (int copy = lane; copy < copies; copy += 32) {
             const int index = rows_together ? copy : static_cast<int>(quotient(copy, channel_copies));
             const int row = copy - index * channel_copies;
-            const int channel = part + parts * index;
+            const int channel = part + (index << parts_log2);
             cp_async_bulk(slot + slot_head_bytes + channel * channel_bytes + bank_offset(channel) + 4 * pitch * row,
                           source + (channel * channel_pitch + row * width), bytes, slot);
         }
@@ -40,7 +41,7 @@ struct Producer {
     template <int bytes>
     __device__ __forceinline__ void copy_words(const float* source, int top, int left, int rows, unsigned slot) const {
 #pragma unroll 1
-        for (int channel = part; channel < stage_channels; channel += parts) {
+        for (int channel = part; channel < stage_channels; channel += 1 << parts_log2) {
             unsigned to = slot + slot_head_bytes + channel * channel_bytes + bank_offset(channel);
             const float* from = source + channel * channel_pitch;
 #pragma unroll 1
@@ -64,8 +65,8 @@ struct Producer {
 __device__ __forceinline__ void produce(const ForwardArguments& arguments, const Layout& layout, Walk walk, unsigned shared,
                                         int warp) {
     constexpr unsigned all = 0xffffffffu;
-    const int groups = 4 / layout.parts();
-    const int group = warp % groups;
+    const int groups_log2 = 2 - layout.parts_log2();
+    const int group = warp & ((1 << groups_log2) - 1);
     Producer self;
     self.x = arguments.x;
     self.channel_pitch = static_cast<Index>(arguments.height) * arguments.width;
@@ -73,8 +74,8 @@ __device__ __forceinline__ void produce(const ForwardArguments& arguments, const
     self.height = arguments.height;
     self.pitch = layout.pitch();
     self.channel_bytes = layout.channel_bytes();
-    self.parts = layout.parts();
-    self.part = warp / groups;
+    self.parts_log2 = layout.parts_log2();
+    self.part = warp >> groups_log2;
     self.lane = static_cast<int>(threadIdx.x) % 32;
     self.rows_together = layout.rows_together();
     const int bulk_or_word_bytes = layout.is_bulk() ? 0 : layout.word_bytes();
@@ -84,8 +85,8 @@ __device__ __forceinline__ void produce(const ForwardArguments& arguments, const
         cp_async_bulk(shared + weights_offset, arguments.weights, weights_bytes, shared + weights_barrier_offset);
     }
 
-    const int own_streams = (layout.streams() - group + groups - 1) / groups;
-    unsigned slot = shared + layout.ring_of(group + self.lane * groups);  // of this lane's stream, like what follows
+    const int own_streams = (layout.streams() - group + (1 << groups_log2) - 1) >> groups_log2;
+    unsigned slot = shared + layout.ring_of(group + (self.lane << groups_log2));  // of this lane's stream, like what follows
     const int slot_bytes = layout.slot_bytes();
     const unsigned ring_end = slot + layout.slots() * slot_bytes;
     unsigned parity = 1;  // of the phase that empties the slot for the first time: over before it begins

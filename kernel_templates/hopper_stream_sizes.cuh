@@ -125,7 +125,8 @@ __device__ __forceinline__ int bank_offset(int channel) {
 
 // Shared memory: where warps are, weights and bias, rings. Idle lanes may read this far past a row, so the ring ends
 // with as much.
-constexpr int station_bytes = 32;
+constexpr int most_pending = 4;
+constexpr int station_bytes = 104;
 constexpr int weights_offset = round_up(16 + station_bytes * warps, 128);
 constexpr int ring_offset = round_up(weights_offset + weights_bytes, 128);
 constexpr int ring_tail = round_up(4 * (lead + pair_columns + 4), 128);

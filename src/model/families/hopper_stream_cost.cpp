@@ -18,8 +18,8 @@ constexpr double clock_ghz = 1.75;
 constexpr double memory_bytes_per_ns = 4450;
 constexpr double launch_us = 0.8;
 constexpr double fill_us = 1.6;    // until the first rows are there
-constexpr double finish_us = 4.7;  // the last unit, then sums meet and y is written
-constexpr double stream_us = 0.75;
+constexpr double finish_us = 3.9;  // the last unit, then sums meet and y is written
+constexpr double strip_us = 0.5;
 
 /// What a warp does for a unit, in cycles of the unit that does it.
 struct WarpWork {
@@ -90,7 +90,9 @@ Candidate stream_cost(const ModelSpec& spec, const StreamTile& tile, const Shape
     }};
     const auto slowest =
         std::max_element(limits.begin(), limits.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
-    const double waits = tile.passes(spec) > 1 ? 2.2 : 1;  // every pass ends with one for the products
+    const double waits = tile.passes(spec) == 1 ? 1
+                         : layout.strips <= 2   ? 1.2
+                                                : 1.9;  // every pass ends with one for the products
     const double compute_us = slowest->first * waits * rounds / clock_ghz / 1000;
 
     const double unit_bytes =
@@ -102,6 +104,7 @@ Candidate stream_cost(const ModelSpec& spec, const StreamTile& tile, const Shape
     // Full rows come at nine tenths of the memory's rate. Strips, whose rows are copied one by one, are slower, narrow ones much.
     const double copies = layout.strips == 1 ? 1.09 : layout.pitch >= 256 ? 1.25 : 2.3;
     const double memory_us = bytes * copies / memory_bytes_per_ns / 1000;
+    const double lookahead_us = layout.slots == 1 ? memory_us : layout.slots == 2 ? 0.15 * memory_us : 0;
     const double copy_us = words_us(spec, tile, layout, shape) * rounds;
 
     Candidate candidate;
@@ -109,7 +112,7 @@ Candidate stream_cost(const ModelSpec& spec, const StreamTile& tile, const Shape
     candidate.limiter = std::max(memory_us, copy_us) >= compute_us ? "memory" : slowest->second;
     const double tail_us = alone / clock_ghz / 1000;
     candidate.predicted_us = launch_us + fill_us + std::max({memory_us, compute_us, copy_us}) + std::min(tail_us, 3.0) +
-                             finish_us + stream_us * static_cast<double>(layout.streams);
+                             finish_us + strip_us * static_cast<double>(layout.strips - 1) + lookahead_us;
     return candidate;
 }
 

@@ -136,7 +136,7 @@ LaunchGeometry HopperStreamFamily::geometry(const ModelSpec& spec, const Tile& t
     geometry.block = static_cast<int>(stream.threads());
     geometry.shared_bytes = static_cast<int>(stream_shared_bytes);
     geometry.counter_bytes = static_cast<std::size_t>(shape.batch) * sizeof(std::uint32_t);
-    geometry.partial_bytes = static_cast<std::size_t>((shape.batch + layout.runs) * layout.blocks) * sizeof(double);
+    geometry.partial_bytes = static_cast<std::size_t>(shape.batch + layout.runs) * sizeof(double);
     geometry.layout = layout.words();
     return geometry;
 }

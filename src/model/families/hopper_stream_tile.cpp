@@ -102,7 +102,7 @@ std::int64_t StreamTile::slot_bytes(std::int64_t pitch) const {
     return slot_head_bytes + channels * channel_bytes(pitch);
 }
 std::int64_t StreamTile::ring_bytes(const ModelSpec& spec) const {
-    const std::int64_t weights_offset = round_up(16 + 32 * warps, 128);
+    const std::int64_t weights_offset = round_up(16 + 104 * warps, 128);
     const std::int64_t ring_offset = round_up(weights_offset + weights_bytes(spec), 128);
     const std::int64_t pair_columns = spec.stride.width * spec.pool_kernel_size.width + window_size(spec).width;
     return stream_shared_bytes - ring_offset - round_up(4 * (lead(spec) + pair_columns + 4), 128);
@@ -158,7 +158,10 @@ StreamLayout::StreamLayout(const ModelSpec& spec, const StreamTile& tile, const 
     grid = std::min(multiprocessors, units);  // a block takes a multiprocessor to itself
     runs = std::min(units, grid * tile.most_streams(spec, blocks, pitch));
     streams = ceil_divide(runs, grid);
-    slots = std::min(tile.ring_bytes(spec) / slot_bytes / streams, max_slots);
+    // No more slots than the longest run has stages: each costs two barriers to set up.
+    const std::int64_t stages = tile.passes(spec) * ceil_divide(tile.unit_rows(spec), tile.stage_rows) +
+                                ceil_divide(tile.kept_rows(spec), tile.stage_rows);
+    slots = std::min({tile.ring_bytes(spec) / slot_bytes / streams, ceil_divide(units, runs) * stages, max_slots});
 }
 
 std::array<std::int64_t, 8> StreamLayout::words() const {
