@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Box sums of a chunk: boxes[(channel, ky, kx)][position], from global memory.
+// How a chunk is built: box sums, boxes[(channel, ky, kx)][position], from global memory; and its weights.
 namespace kiln {
 
 /// The widest vector in which every window's rows can be loaded, if x and the width allow it.
@@ -31,33 +31,45 @@ __device__ __forceinline__ void load(const float* from, float* to) {
     }
 }
 
-/// The box sums of one small window, by one lane, in registers: rows first, then columns.
+/// A small window in the registers of one lane.
 template <int vector>
-__device__ __forceinline__ void sum_small_window(const Window& window, float* sums) {
-    constexpr int lead = (vector - padding_w % vector) % vector;  // pixels between the aligned load and the window
-    constexpr int groups = ceil_divide(lead + window_w, vector);
-    float row_sums[window_h * taps_w];
+struct SmallWindow {
+    static constexpr int lead = (vector - padding_w % vector) % vector;  // pixels between the aligned load and the window
+    static constexpr int groups = ceil_divide(lead + window_w, vector);
+    float pixels[window_h][groups * vector];
+
+    /// Its pixels; zeros in the padding, or if it is not `real`.
+    __device__ __forceinline__ void load_pixels(const Window& window, bool is_real) {
 #pragma unroll
-    for (int row = 0; row < window_h; ++row) {
-        const float* const from = window.pixels + static_cast<Index>(row) * window.width - lead;
-        const bool row_inside = padding_h == 0 || static_cast<unsigned>(window.row + row) < static_cast<unsigned>(window.height);
-        float values[groups * vector];
+        for (int row = 0; row < window_h; ++row) {
+            const float* const from = window.pixels + static_cast<Index>(row) * window.width - lead;
+            const bool row_inside =
+                is_real && (padding_h == 0 || static_cast<unsigned>(window.row + row) < static_cast<unsigned>(window.height));
 #pragma unroll
-        for (int group = 0; group < groups; ++group) {
-            const int column = window.column - lead + group * vector;
-            const bool inside =
-                row_inside && (padding_w == 0 || static_cast<unsigned>(column) < static_cast<unsigned>(window.width));
+            for (int group = 0; group < groups; ++group) {
+                const int column = window.column - lead + group * vector;
+                const bool inside =
+                    row_inside && (padding_w == 0 || static_cast<unsigned>(column) < static_cast<unsigned>(window.width));
 #pragma unroll
-            for (int each = 0; each < vector; ++each) values[group * vector + each] = 0;
-            if (inside) load<vector>(from + group * vector, values + group * vector);
+                for (int each = 0; each < vector; ++each) pixels[row][group * vector + each] = 0;
+                if (inside) load<vector>(from + group * vector, &pixels[row][group * vector]);
+            }
         }
-        window_sums<pool_w, taps_w, stride_w, dilation_w>(values + lead, row_sums + row * taps_w);
     }
+
+    /// Its box sums, rows first and then columns.
+    __device__ __forceinline__ void sum(float* sums) const {
+        float row_sums[window_h * taps_w];
 #pragma unroll
-    for (int kx = 0; kx < taps_w; ++kx) {
-        window_sums<pool_h, taps_h, stride_h, dilation_h, taps_w>(row_sums + kx, sums + kx);
+        for (int row = 0; row < window_h; ++row) {
+            window_sums<pool_w, taps_w, stride_w, dilation_w>(&pixels[row][lead], row_sums + row * taps_w);
+        }
+#pragma unroll
+        for (int kx = 0; kx < taps_w; ++kx) {
+            window_sums<pool_h, taps_h, stride_h, dilation_h, taps_w>(row_sums + kx, sums + kx);
+        }
     }
-}
+};
 
 /// How many of a large window's lanes lie along a row: a power of two.
 __host__ __device__ constexpr int lanes_along_row() {
@@ -112,42 +124,173 @@ __device__ __forceinline__ void sum_large_window(const Window& window, float* su
     }
 }
 
-/// Fills `shared.boxes` for one chunk and the tile's `count` positions: the threads take (channel, position) pairs in turn.
-/// Channels past the last give zeros.
-template <int vector>
-__device__ __forceinline__ void build_boxes(Shared& shared, const ForwardArguments& arguments, int chunk, int count) {
-    const int first_channel = chunk / tap_blocks * chunk_channels, tap_block = chunk % tap_blocks;
-    const int down = tap_block / tap_blocks_w * taps_h * dilation_h;  // from the window's first pixel to that of these taps
-    const int right = tap_block % tap_blocks_w * taps_w * dilation_w;
-    const Index plane = static_cast<Index>(arguments.height) * arguments.width;
-    const float* const block = arguments.x + first_channel * plane + static_cast<Index>(down) * arguments.width + right;
+/// Where the window of a position starts. Positions past the end take the last one's: they are computed and not counted.
+__device__ __forceinline__ Place locate_window(const ForwardArguments& arguments, Index position) {
+    const Index positions_per_image = static_cast<Index>(arguments.pooled_height) * arguments.pooled_width;
+    position = min(position, arguments.batch * positions_per_image - 1);
+    const Index image = position / positions_per_image;
+    const Index rest = position - image * positions_per_image;
+    const int i = static_cast<int>(rest / arguments.pooled_width);
+    const int j = static_cast<int>(rest - static_cast<Index>(i) * arguments.pooled_width);
+    Place place;
+    place.row = i * (stride_h * pool_h) - padding_h;
+    place.column = j * (stride_w * pool_w) - padding_w;
+    place.offset = (image * in_channels * arguments.height + place.row) * arguments.width + place.column;
+    return place;
+}
+
+/// Which channels and taps a chunk has.
+struct Chunk {
+    int first_channel;
+    int down, right;  // from a window's first pixel to that of these taps
+
+    __device__ __forceinline__ explicit Chunk(int chunk) {
+        const int tap_block = chunk % tap_blocks;
+        first_channel = chunk / tap_blocks * chunk_channels;
+        down = tap_block / tap_blocks_w * taps_h * dilation_h;
+        right = tap_block % tap_blocks_w * taps_w * dilation_w;
+    }
+    /// Channels past the last one give zeros.
+    __device__ __forceinline__ bool has(int channel) const {
+        return in_channels % chunk_channels == 0 || first_channel + channel < in_channels;
+    }
+    __device__ __forceinline__ Window window(const ForwardArguments& arguments, const Place& place, int channel) const {
+        const Index row = static_cast<Index>(first_channel + channel) * arguments.height + down;
+        return {arguments.x + place.offset + row * arguments.width + right, place.row + down, place.column + right,
+                arguments.height, arguments.width};
+    }
+};
+
+/// The windows of a thread: those of the same few positions in every chunk; where positions are fewer than threads, of a part of
+/// the channels.
+struct ThreadWindows {
+    static constexpr int positions_each = positions > threads ? positions / threads : 1;
+    static constexpr int sharers = threads > positions ? threads / positions : 1;
+    static constexpr int windows_each = positions_each * ceil_divide(chunk_channels, sharers);
+    int thread = thread_index();
+
+    __device__ __forceinline__ int position(int window) const {
+        return positions > threads ? window % positions_each * threads + thread : thread % positions;
+    }
+    __device__ __forceinline__ int channel(int window) const { return window / positions_each * sharers + thread / positions; }
+    /// Its own places, so that no barrier is needed.
+    __device__ __forceinline__ Place& place(Shared& shared, int window) const {
+        return shared.places[positions > threads ? position(window) : thread];
+    }
+    __device__ __forceinline__ void locate(Shared& shared, const ForwardArguments& arguments, Index begin) const {
 #pragma unroll 1
-    for (int pair = static_cast<int>(threadIdx.x) / window_lanes; pair < chunk_channels * positions;
-         pair += threads / window_lanes) {
+        for (int each = 0; each < positions_each; ++each) {
+            place(shared, each) = locate_window(arguments, begin + position(each));
+        }
+    }
+};
+
+/// Box sums of small windows, a lane each; several are loaded before the first is summed, so that more loads are in flight.
+template <int vector>
+__device__ __forceinline__ void build_small(Shared& shared, const ForwardArguments& arguments, const Chunk& chunk) {
+    constexpr int windows = ThreadWindows::windows_each, most_at_once = static_cast<int>(spec::windows_at_once);
+    constexpr int at_once = vector == widest_vector() || most_at_once < 2 ? most_at_once : 2;  // the fallback is kept short
+    constexpr bool has_no_remainder = windows % at_once == 0 && chunk_channels % ThreadWindows::sharers == 0;
+    const ThreadWindows mine;
+#pragma unroll 1
+    for (int first = 0; first < windows; first += at_once) {
+        SmallWindow<vector> loaded[at_once];
+#pragma unroll
+        for (int each = 0; each < at_once; ++each) {
+            const int channel = mine.channel(first + each);
+            const bool is_real = (has_no_remainder || channel < chunk_channels) && chunk.has(channel);
+            loaded[each].load_pixels(chunk.window(arguments, mine.place(shared, first + each), channel), is_real);
+        }
+#pragma unroll
+        for (int each = 0; each < at_once; ++each) {
+            const int channel = mine.channel(first + each);
+            float sums[taps];
+            loaded[each].sum(sums);
+            if (!has_no_remainder && channel >= chunk_channels) continue;
+#pragma unroll
+            for (int tap = 0; tap < taps; ++tap) shared.boxes[channel * taps + tap][mine.position(first + each)] = sums[tap];
+        }
+    }
+}
+
+/// Box sums of large windows, a group of lanes each, only for the positions that exist.
+__device__ __forceinline__ void build_large(Shared& shared, const ForwardArguments& arguments, Index begin, const Chunk& chunk) {
+    const int thread = thread_index();
+    const Index left = arguments.batch * arguments.pooled_height * arguments.pooled_width - begin;
+#pragma unroll 1
+    for (int pair = thread / window_lanes; pair < chunk_channels * positions; pair += threads / window_lanes) {
         const int position = pair % positions, channel = pair / positions;
-        if (window_lanes > 1 && position >= count) continue;  // masked later, and too dear to compute
+        if (position >= left) continue;
         float sums[taps];
-        if (in_channels % chunk_channels == 0 || first_channel + channel < in_channels) {
-            Window window{block + shared.origins[position] + channel * plane, 0, 0, arguments.height, arguments.width};
-            if constexpr (is_padded) {
-                window.row = shared.corners[position][0] + down;
-                window.column = shared.corners[position][1] + right;
-            }
-            if constexpr (window_lanes == 1) {
-                sum_small_window<vector>(window, sums);
-            } else {
-                sum_large_window(window, sums);
-            }
+#pragma unroll
+        for (int tap = 0; tap < taps; ++tap) sums[tap] = 0;
+        if (chunk.has(channel)) {
+            sum_large_window(chunk.window(arguments, locate_window(arguments, begin + position), channel), sums);
+        }
+        if (thread % window_lanes != 0) continue;
+#pragma unroll
+        for (int tap = 0; tap < taps; ++tap) shared.boxes[channel * taps + tap][position] = sums[tap];
+    }
+}
+
+/// One vector of weights on its way from global to shared memory.
+template <int vector>
+struct MovedWeights {
+    float held[vector] = {};  // what a branch might leave undefined is carried around every loop outside, in registers
+
+    __device__ __forceinline__ void load_from(const float* from) { load<vector>(from, held); }
+    __device__ __forceinline__ void store_to(float* to) const {
+        if constexpr (vector == 4) {
+            *reinterpret_cast<float4*>(to) = make_float4(held[0], held[1], held[2], held[3]);
         } else {
+            *to = *held;
+        }
+    }
+};
+
+/// Copies `floats` weights, of which the first `done` vectors of each thread are there already, some vectors at once.
+template <int floats, int done, int at_once>
+__device__ __forceinline__ void copy_weights(const float* from, float* to) {
+    constexpr int vector = floats % 4 == 0 ? 4 : 1, step = threads * vector;
+#pragma unroll 1
+    for (int first = done * step + thread_index() * vector; first < floats; first += at_once * step) {
+        MovedWeights<vector> moved[at_once];
 #pragma unroll
-            for (int tap = 0; tap < taps; ++tap) sums[tap] = 0;
+        for (int i = 0; i < at_once; ++i) {
+            if (first + i * step < floats) moved[i].load_from(from + first + i * step);
         }
 #pragma unroll
-        for (int tap = 0; tap < taps; ++tap) {
-            if (window_lanes == 1 || static_cast<int>(threadIdx.x) % window_lanes == tap % window_lanes) {
-                shared.boxes[channel * taps + tap][position] = sums[tap];
-            }
+        for (int i = 0; i < at_once; ++i) {
+            if (first + i * step < floats) moved[i].store_to(to + first + i * step);
         }
+    }
+}
+
+/// A chunk's box sums, and its weights for a tile of filters unless they stay. Every thread has a part.
+__device__ __forceinline__ void build_chunk(Shared& shared, const ForwardArguments& arguments, Index begin, int filter_tile,
+                                            int chunk) {
+    constexpr int vector = widest_vector(), floats = chunk_k * filters;
+    const float* const weights =
+        static_cast<const float*>(arguments.weights) + (static_cast<Index>(filter_tile) * chunks + chunk) * floats;
+    // A thread's first vector of weights is loaded before the box sums are made, and stored after them.
+    constexpr int weight_vector = floats % 4 == 0 ? 4 : 1;
+    const int first_weight = thread_index() * weight_vector;
+    MovedWeights<weight_vector> moved;
+    if (!weights_stay && first_weight < floats) moved.load_from(weights + first_weight);
+    const bool is_vectored =
+        vector > 1 && arguments.width % vector == 0 && reinterpret_cast<unsigned long long>(arguments.x) % (4 * vector) == 0;
+    if (chunks == 1 && filter_tile > shared.share.first_filter_tile) {
+        // One chunk is all: its box sums serve every tile of filters.
+    } else if constexpr (window_lanes > 1) {
+        build_large(shared, arguments, begin, Chunk(chunk));
+    } else if (is_vectored) {
+        build_small<vector>(shared, arguments, Chunk(chunk));
+    } else {
+        build_small<1>(shared, arguments, Chunk(chunk));
+    }
+    if constexpr (!weights_stay) {
+        if (first_weight < floats) moved.store_to(shared.weights + first_weight);
+        copy_weights<floats, 1, 4>(weights, shared.weights);
     }
 }
 

@@ -5,17 +5,13 @@
 // tile many images.
 namespace kiln {
 
-/// Blocks are counted run by run. Tiles are few where there are fewer than blocks.
+/// Blocks are counted run by run; src/model/families/simt_family.cpp (`geometry`) says how many there are of what.
 __device__ __forceinline__ Share share_of_work(const ForwardArguments& arguments) {
-    const Index all_positions = arguments.batch * arguments.pooled_height * arguments.pooled_width;
-    const Index tiles = (all_positions + positions - 1) / positions;
-    const int all_blocks = static_cast<int>(gridDim.x), block = static_cast<int>(blockIdx.x);
-    const int runs = tiles < all_blocks ? static_cast<int>(tiles) : all_blocks;
     Share share;
-    share.runs = Runs{tiles, runs};
-    share.splits = all_blocks / runs;
-    share.run = block / share.splits;
-    share.split = block % share.splits;
+    share.runs = Runs{arguments.layout[0], arguments.layout[1]};
+    share.splits = static_cast<int>(arguments.layout[2]);
+    share.run = static_cast<int>(blockIdx.x) / share.splits;
+    share.split = static_cast<int>(blockIdx.x) % share.splits;
     const Index first_tile = share.runs.begin(share.run);
     share.tiles = static_cast<int>(share.runs.begin(share.run + 1) - first_tile);
     share.begin = first_tile * positions;
@@ -29,7 +25,13 @@ __device__ __forceinline__ Contributors contributors_of(const Share& share, Inde
     return {share.runs.of(first / positions), share.runs.of(last / positions), share.splits};
 }
 
-/// Adds a value of each thread over the block, in a fixed order; every thread gets the sum.
+/// How many positions a tile has: all but the last one of the batch have as many as fit.
+__device__ __forceinline__ int count_positions(const ForwardArguments& arguments, Index begin) {
+    const Index left = arguments.batch * arguments.pooled_height * arguments.pooled_width - begin;
+    return left < positions ? static_cast<int>(left) : positions;
+}
+
+/// Adds a value of each thread, in a fixed order; every thread gets the sum.
 __device__ __forceinline__ double block_sum(Shared& shared, double value) {
     value = lane_group_sum(value);
     if (threadIdx.x % 32 == 0) shared.warp_sums[threadIdx.x / 32] = value;
@@ -42,11 +44,12 @@ __device__ __forceinline__ double block_sum(Shared& shared, double value) {
 
 /// Finishes the images from `first` to before `last`, and begins `last`.
 ///
-/// Each thread brings its part of the sum of image `first` so far, and shared.position_sums has the sum of each position of a
-/// tile: `count` of them, from position `begin` of the batch. Groups of lanes, as large as an image is, take an image each.
-/// Returns each thread's part of image `last`.
-__device__ __forceinline__ double finish_images(Shared& shared, const ForwardArguments& arguments, Index first, Index last,
-                                                Index begin, int count, double running) {
+/// shared.running has each thread's part of the sum of image `first` so far, and shared.position_sums has the sum of each
+/// position of a tile: `count` of them, from position `begin` of the batch. Groups of lanes, as large as an image is, take an
+/// image each. Leaves each thread's part of image `last` in shared.running.
+__device__ __forceinline__ void finish_images(Shared& shared, const ForwardArguments& arguments, Index first, Index last,
+                                              Index begin, int count) {
+    double& running = shared.running[thread_index()];
     const double carried = block_sum(shared, running);
     running = 0;
     const Index positions_per_image = static_cast<Index>(arguments.pooled_height) * arguments.pooled_width;
@@ -72,7 +75,46 @@ __device__ __forceinline__ double finish_images(Shared& shared, const ForwardArg
         const Contributors contributors = contributors_of(shared.share, is_complete ? image : first, positions_per_image);
         meet(arguments, image, sum, contributors, shared.share.run, shared.share.split, is_complete, lanes);
     }
-    return running;
+}
+
+/// The whole run of a block.
+__device__ __forceinline__ void run_tiles(Shared& shared, const ForwardArguments& arguments) {
+    const Index positions_per_image = static_cast<Index>(arguments.pooled_height) * arguments.pooled_width;
+    shared.running[thread_index()] = 0;
+    for (int tile = 0;; ++tile) {
+        const bool is_last_round = tile == shared.share.tiles;  // without positions: it finishes the last image
+        if (!is_last_round) {
+            if (window_lanes == 1) ThreadWindows().locate(shared, arguments, shared.share.begin_of(tile));
+            bool continues = false;  // the whole tile is more of the same image
+#pragma unroll 1
+            for (int filter_tile = shared.share.first_filter_tile; filter_tile < shared.share.end_filter_tile; ++filter_tile) {
+                ThreadSums totals;
+                multiply_tile(shared, arguments, shared.share.begin_of(tile), filter_tile, totals);
+                float sums[thread_positions];
+                activate_tile(arguments, filter_tile, totals, sums);
+                const Index begin = shared.share.begin_of(tile);
+                const int count = count_positions(arguments, begin);
+                continues = begin + count <= (shared.current_image + 1) * positions_per_image;
+                if (continues) {
+                    const ThreadTile thread;
+#pragma unroll
+                    for (int i = 0; i < thread_positions; ++i) sums[i] = thread.position(i) < count ? sums[i] : 0.0f;
+                    shared.running[thread_index()] += static_cast<double>(pairwise_sum<thread_positions>(sums));
+                } else {
+                    store_position_sums(shared, filter_tile == shared.share.first_filter_tile, sums);
+                }
+            }
+            if (continues) continue;
+        }
+        const Index begin = shared.share.begin_of(tile), current = shared.current_image;
+        const int count = is_last_round ? 0 : count_positions(arguments, begin);
+        const Index first = current < 0 ? begin / positions_per_image : current;
+        const Index last = is_last_round ? current + 1 : (begin + count - 1) / positions_per_image;
+        finish_images(shared, arguments, first, last, begin, count);
+        if (is_last_round) break;
+        if (threadIdx.x == 0) shared.current_image = last;
+        __syncthreads();
+    }
 }
 
 }  // namespace kiln

@@ -14,7 +14,6 @@ constexpr int pool_h = static_cast<int>(spec::pool_h), pool_w = static_cast<int>
 constexpr int stride_h = static_cast<int>(spec::stride_h), stride_w = static_cast<int>(spec::stride_w);
 constexpr int padding_h = static_cast<int>(spec::padding_h), padding_w = static_cast<int>(spec::padding_w);
 constexpr int dilation_h = static_cast<int>(spec::dilation_h), dilation_w = static_cast<int>(spec::dilation_w);
-constexpr bool is_padded = padding_h > 0 || padding_w > 0;
 
 // The tile: `positions` pooled positions by `filters` filters, `thread_positions` by `thread_filters` of them in each thread.
 constexpr int positions = static_cast<int>(spec::positions);
@@ -25,10 +24,12 @@ constexpr int filter_lanes = static_cast<int>(spec::filter_lanes);
 constexpr int position_lanes = 32 / filter_lanes;
 constexpr int warps_along_positions = positions / (position_lanes * thread_positions);
 constexpr int warps_along_filters = filters / (filter_lanes * thread_filters);
-constexpr int warps = warps_along_positions * warps_along_filters;
-constexpr int threads = 32 * warps;
 static_assert(warps_along_positions * position_lanes * thread_positions == positions);
 static_assert(warps_along_filters * filter_lanes * thread_filters == filters);
+
+constexpr int warps = warps_along_positions * warps_along_filters;
+constexpr int threads = 32 * warps;
+static_assert(positions % threads == 0 || threads % positions == 0);
 
 // The reduction runs over (channel, ky, kx) in chunks of `chunk_channels` channels by a block of taps that divides the kernel.
 constexpr int chunk_channels = static_cast<int>(spec::chunk_channels);
@@ -54,7 +55,7 @@ constexpr int window_lanes = static_cast<int>(spec::window_lanes);
 
 /// Weights stay in shared memory for the whole launch where they are few.
 constexpr bool weights_stay = filter_tiles == 1 && chunks * chunk_k * filters <= 8192;
-constexpr int weight_floats = (weights_stay ? chunks : 1) * chunk_k * filters;
+constexpr int weight_chunks = weights_stay ? chunks : 1;
 
 /// What a block has to do: the `run`-th of `runs` runs of consecutive tiles and, where tiles are few and `splits` blocks divide
 /// the filters of each run, the `split`-th part of the filters.
@@ -68,19 +69,39 @@ struct Share {
     __device__ __forceinline__ Index begin_of(int tile) const { return begin + static_cast<Index>(tile) * positions; }
 };
 
-/// What a block keeps in shared memory. The registers belong to the product, so whatever is not needed in each step lies here.
+/// One window's place, in the image and in x.
+struct Place {
+    Index offset;     // of its first pixel, in channel 0
+    int row, column;  // of that pixel, negative in the padding
+};
+
+/// What a block keeps in shared memory. Registers belong to the product, so whatever is not needed in each step lies here.
 struct __align__(16) Shared {
     float boxes[chunk_k][positions];
-    float weights[(weight_floats + 3) / 4 * 4];
+    float weights[ceil_divide(weight_chunks * chunk_k * filters, 4) * 4];
     double position_sums[warps_along_filters][positions];
     double warp_sums[warps];
+    double running[threads];  // each thread's part of the image that the run is in the middle of
     Share share;
-    Index current_image;                        // the image that the threads' running sums belong to
-    Index first_image, last_image;              // of the tile
-    int counts[2];                              // the positions of this tile and the next, in turn
-    Index origins[positions];                   // offset in x of each window's first pixel, in channel 0
-    int corners[is_padded ? positions : 1][2];  // its row and column, negative in the padding
+    Index current_image;                                      // the image that the running sums belong to
+    int zero;                                                 // for `thread_index`
+    Place places[positions > threads ? positions : threads];  // of the threads' windows
 };
 static_assert(sizeof(Shared) == spec::shared_bytes);
+
+/// Whether all 168 registers that three warps of a scheduler leave each other are taken: by sums and totals that live on while
+/// chunks are brought in, with weights or from padded images.
+constexpr bool is_short_of_registers = chunks > 1 && (!weights_stay || padding_h > 0 || padding_w > 0) &&
+                                       thread_positions* thread_filters >= 64 && static_cast<int>(spec::blocks) * warps > 8;
+
+/// threadIdx.x, worked out anew each time where registers are short: what follows from it would otherwise be kept, in registers
+/// that the product needs. A volatile read of zero is what no part of the compiler sees through.
+__device__ __forceinline__ int thread_index() {
+    extern __shared__ float4 dynamic_shared[];
+    int index;
+    asm volatile("mov.u32 %0, %%tid.x;" : "=r"(index));
+    if constexpr (is_short_of_registers) index += reinterpret_cast<const volatile Shared*>(dynamic_shared)->zero;
+    return index;
+}
 
 }  // namespace kiln

@@ -14,6 +14,7 @@ constexpr long long chunk_channels = 4;
 constexpr long long taps_h = 3;
 constexpr long long taps_w = 3;
 constexpr long long window_lanes = 1;
+constexpr long long windows_at_once = 2;
 constexpr long long blocks = 3;
-constexpr long long shared_bytes = 40064;
+constexpr long long shared_bytes = 42096;
 }  // namespace spec

@@ -21,6 +21,7 @@ struct Rates {
     int shared_bytes_per_cycle;           ///< of shared memory and L1, per multiprocessor
     int shared_bytes_per_block;           ///< the most that one block may have
     int shared_bytes_per_multiprocessor;  ///< what its blocks may have together, 1 KiB for each of the system's own included
+    int l1_bytes;                         ///< of a multiprocessor, shared memory included
     int warps_per_multiprocessor;
     int registers_per_multiprocessor;
     double launch_us;          ///< an empty kernel in a graph

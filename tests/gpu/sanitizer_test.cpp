@@ -26,6 +26,8 @@ TEST_CASE("every family over small odd shapes", "[sanitizer]") {
         drawn_case({.in_channels = 3, .out_channels = 24, .kernel_size = 7, .pool_kernel_size = 2, .dilation = {1, 2}},
                    {2, 31, 290}, 110),
         drawn_case({.in_channels = 12, .out_channels = 20, .kernel_size = 3, .pool_kernel_size = 2}, {80, 5, 5}, 111),
+        drawn_case({.in_channels = 3, .out_channels = 64, .kernel_size = 4, .pool_kernel_size = 2, .padding = 2}, {2, 21, 22},
+                   112),
     });
 }
 

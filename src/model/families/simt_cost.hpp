@@ -8,12 +8,17 @@
 
 namespace kiln {
 
-/// The registers that a thread of this tile needs without spilling: its totals and, beside them, either a chain's sums and
-/// operands or the sums of a window.
+/// The registers that a thread of this tile needs without spilling: when it multiplies, for totals, a chain's sums and operands;
+/// when it builds, for totals and the windows that it loads at once.
 [[nodiscard]] std::int64_t simt_registers(const ModelSpec& spec, const SimtTile& tile, const SimtWindows& windows);
 
+struct SimtCost {
+    double predicted_us = 0;
+    const char* limiter = "";
+};
+
 /// The time of a forward at this shape by the slowest unit.
-[[nodiscard]] Candidate simt_cost(const ModelSpec& spec, const SimtTile& tile, const SimtWindows& windows, const Shape& shape,
-                                  const Rates& rates);
+[[nodiscard]] SimtCost simt_cost(const ModelSpec& spec, const SimtTile& tile, const SimtWindows& windows, const Shape& shape,
+                                 const Rates& rates);
 
 }  // namespace kiln

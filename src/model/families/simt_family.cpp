@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "model/families/simt_cost.hpp"
 #include "model/families/simt_tile.hpp"
@@ -17,9 +18,11 @@ constexpr std::int64_t ceil_divide(std::int64_t a, std::int64_t b) {
     return (a + b - 1) / b;
 }
 constexpr std::int64_t longest_chunk = 40;
+constexpr std::int64_t most_pixels_at_once = 100;  // of a lane: more loads in flight than memory's latency asks for
 
-/// As many channels at a time as keep a chunk short, with few that pad the last one.
-std::int64_t choose_chunk_channels(const ModelSpec& spec, const SimtWindows& windows) {
+/// Channels at a time: as many as keep a chunk short with few that pad the last one; half as many, for chips with less shared
+/// memory; and twice as many, which leaves more windows to load at once.
+std::vector<std::int64_t> chunk_channel_choices(const ModelSpec& spec, const SimtWindows& windows) {
     const std::int64_t taps = windows.taps_h * windows.taps_w;
     std::int64_t best = 1, best_work = 0;
     for (std::int64_t channels = 1; channels <= spec.in_channels && (channels == 1 || channels * taps <= longest_chunk);
@@ -30,27 +33,60 @@ std::int64_t choose_chunk_channels(const ModelSpec& spec, const SimtWindows& win
             best_work = work;
         }
     }
-    return best;
+    std::vector<std::int64_t> choices{best};
+    if (best > 1) choices.push_back(best / 2);
+    if (2 * best <= spec.in_channels && 2 * best * taps <= 2 * longest_chunk) choices.push_back(2 * best);
+    return choices;
 }
 
-/// What a thread may hold: 8 filters where there are that many, else all of them.
+/// What a thread may hold: up to 8 filters, or all of them where they are few.
 std::vector<std::int64_t> thread_filter_choices(std::int64_t out_channels, std::int64_t filter_lanes) {
-    if (filter_lanes > 1) return {2, 4, 8};
-    std::vector<std::int64_t> choices{2, 4, 8, 16};
+    if (filter_lanes > 1) return {4, 8};
+    std::vector<std::int64_t> choices{2, 4, 8};
     if (out_channels < 16) choices.push_back(out_channels <= 8 || out_channels % 2 == 0 ? out_channels : out_channels + 1);
     std::sort(choices.begin(), choices.end());
     choices.erase(std::unique(choices.begin(), choices.end()), choices.end());
     return choices;
 }
 
+/// The products that a block's threads can share out without many idle filters.
+std::vector<SimtTile> product_tiles(const ModelSpec& spec, SimtTile tile) {
+    std::vector<SimtTile> tiles;
+    for (const std::int64_t filter_lanes : {4, 8, 2, 1}) {  // between equals the squarest warp
+        tile.filter_lanes = filter_lanes;
+        for (const std::int64_t thread_filters : thread_filter_choices(spec.out_channels, tile.filter_lanes)) {
+            for (const std::int64_t warps_along_filters : {1, 2, 4}) {
+                tile.thread_filters = thread_filters;
+                tile.filters = tile.filter_lanes * thread_filters * warps_along_filters;
+                const std::int64_t padded = ceil_divide(spec.out_channels, tile.filters) * tile.filters;
+                if (padded > spec.out_channels + std::max<std::int64_t>(spec.out_channels / 2, 1)) continue;
+                for (tile.thread_positions = 1; tile.thread_positions <= 8; tile.thread_positions *= 2) {
+                    if (tile.thread_positions * thread_filters > 64) continue;
+                    for (const std::int64_t warps_along_positions : {1, 2, 4}) {
+                        tile.positions = 32 / tile.filter_lanes * tile.thread_positions * warps_along_positions;
+                        if (tile.threads() <= 256 && tile.positions <= 512) tiles.push_back(tile);
+                    }
+                }
+            }
+        }
+    }
+    return tiles;
+}
+
 /// Blocks per multiprocessor that registers and shared memory allow; 0 if not one.
 std::int64_t resident_blocks(const SimtTile& tile, std::int64_t registers, std::int64_t shared_bytes, const Rates& rates) {
     if (registers > 255 || shared_bytes > rates.shared_bytes_per_block) return 0;
-    const std::int64_t by_registers = rates.registers_per_multiprocessor / (tile.threads() * registers);
+    // Registers are handed out by warps, eight a thread at a time, from four equal parts.
+    const std::int64_t warps = tile.threads() / 32;
+    const std::int64_t by_registers =
+        rates.registers_per_multiprocessor / 4 / (std::int64_t{32} * 8 * ceil_divide(registers, 8)) * 4 / warps;
     const std::int64_t by_shared = rates.shared_bytes_per_multiprocessor / (shared_bytes + 1024);
-    const std::int64_t by_warps = rates.warps_per_multiprocessor / (tile.threads() / 32);
+    const std::int64_t by_warps = rates.warps_per_multiprocessor / warps;
     return std::min({by_registers, by_shared, by_warps, std::int64_t{16}});
 }
+
+/// The candidates worth showing: ordering them all is cheap, rendering them is not.
+constexpr std::size_t most_candidates = 32;
 
 }  // namespace
 
@@ -62,28 +98,29 @@ std::vector<Candidate> SimtFamily::candidates(const ModelSpec& spec, const Arch&
     tile.taps_h = windows.taps_h;
     tile.taps_w = windows.taps_w;
     tile.window_lanes = windows.window_lanes;
-    tile.chunk_channels = choose_chunk_channels(spec, windows);
 
-    std::vector<Candidate> candidates;
-    for (tile.filter_lanes = 1; tile.filter_lanes <= 8; tile.filter_lanes *= 2) {
-        for (const std::int64_t thread_filters : thread_filter_choices(spec.out_channels, tile.filter_lanes)) {
-            for (const std::int64_t warps_along_filters : {1, 2, 4}) {
-                tile.thread_filters = thread_filters;
-                tile.filters = tile.filter_lanes * thread_filters * warps_along_filters;
-                const std::int64_t padded = ceil_divide(spec.out_channels, tile.filters) * tile.filters;
-                if (padded > spec.out_channels + std::max<std::int64_t>(spec.out_channels / 2, 1)) continue;
-                for (tile.thread_positions = 1; tile.thread_positions <= 8; tile.thread_positions *= 2) {
-                    if (tile.thread_positions * tile.thread_filters > 64) continue;
-                    for (const std::int64_t warps_along_positions : {1, 2, 4, 8}) {
-                        tile.positions = 32 / tile.filter_lanes * tile.thread_positions * warps_along_positions;
-                        if (tile.threads() < 64 || tile.threads() > 256) continue;
-                        tile.blocks = resident_blocks(tile, simt_registers(spec, tile, windows), tile.shared_bytes(spec), rates);
-                        if (tile.blocks > 0) candidates.push_back(simt_cost(spec, tile, windows, shape, rates));
-                    }
-                }
+    std::vector<std::pair<SimtCost, SimtTile>> ranked;
+    for (SimtTile& each : product_tiles(spec, tile)) {
+        for (const std::int64_t chunk_channels : chunk_channel_choices(spec, windows)) {
+            each.chunk_channels = chunk_channels;
+            const std::int64_t tasks = each.positions * chunk_channels * each.window_lanes;
+            if (each.threads() > 32 && tasks < each.threads()) continue;
+            for (each.windows_at_once = 1; each.windows_at_once <= 8; each.windows_at_once *= 2) {
+                const bool is_possible = each.window_lanes == 1 && each.windows_at_once <= each.windows_each() &&
+                                         each.windows_at_once * windows.pixels <= most_pixels_at_once;
+                if (each.windows_at_once > 1 && !is_possible) break;
+                each.blocks = resident_blocks(each, simt_registers(spec, each, windows), each.shared_bytes(spec), rates);
+                if (each.blocks > 0) ranked.emplace_back(simt_cost(spec, each, windows, shape, rates), each);
             }
         }
     }
+    std::stable_sort(ranked.begin(), ranked.end(),
+                     [](const auto& a, const auto& b) { return a.first.predicted_us < b.first.predicted_us; });
+    ranked.resize(std::min(ranked.size(), most_candidates));
+
+    std::vector<Candidate> candidates;
+    candidates.reserve(ranked.size());
+    for (const auto& [cost, chosen] : ranked) candidates.push_back({chosen.render(spec), cost.predicted_us, cost.limiter});
     return candidates;
 }
 
@@ -138,11 +175,11 @@ LaunchGeometry SimtFamily::geometry(const ModelSpec& spec, const Tile& tile, con
     const std::int64_t tiles = ceil_divide(shape.batch * pooled.height * pooled.width, simt.positions);
 
     // A block for each place on the GPU, with a run of tiles each; where tiles are few, the filters of each are divided too.
-    // The kernel reads the same division back from the number of blocks.
     const std::int64_t slots = std::int64_t{limits.multiprocessors} * std::max(1, limits.blocks_per_multiprocessor);
     const std::int64_t runs = std::min(tiles, slots);
     const std::int64_t splits = std::clamp<std::int64_t>(slots / runs, 1, simt.filter_tiles(spec));
     LaunchGeometry geometry;
+    geometry.layout = {tiles, runs, splits};
     geometry.grid = runs * splits;
     geometry.block = static_cast<int>(simt.threads());
     geometry.shared_bytes = static_cast<int>(simt.shared_bytes(spec));

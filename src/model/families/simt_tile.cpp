@@ -14,8 +14,8 @@ constexpr std::int64_t ceil_divide(std::int64_t a, std::int64_t b) {
 // What one lane may hold and unroll for a small window.
 constexpr std::int64_t most_taps = 49;
 constexpr std::int64_t most_row_sums = 64;
-constexpr std::int64_t most_pixels = 160;
-constexpr std::int64_t widest_window = 64;
+constexpr std::int64_t most_pixels = 160, most_padded_pixels = 128;
+constexpr std::int64_t widest_window = 24;
 constexpr std::int64_t most_taps_of_large_windows = 32;
 
 /// One dimension of a window.
@@ -40,14 +40,18 @@ bool fits_one_lane(const ModelSpec& spec, std::int64_t taps_h, std::int64_t taps
     const Extent h = extent(taps_h, spec.pool_kernel_size.height, spec.stride.height, spec.dilation.height);
     const Extent w = extent(taps_w, spec.pool_kernel_size.width, spec.stride.width, spec.dilation.width);
     if (taps_h * taps_w > most_taps || h.span > widest_window || w.span > widest_window) return false;
-    if (h.used * w.used > most_pixels || h.used * taps_w > most_row_sums) return false;
+    // Whole vectors are held, but rows that no tap uses are not loaded.
+    const std::int64_t pixels = h.used * (spec.stride.width * spec.pool_kernel_size.width % 2 == 0 ? w.span : w.used);
+    const bool is_padded = spec.padding.height > 0 || spec.padding.width > 0;
+    if (pixels > (is_padded ? most_padded_pixels : most_pixels) || h.used * taps_w > most_row_sums) return false;
     windows.taps_h = taps_h;
     windows.taps_w = taps_w;
     windows.window_lanes = 1;
-    windows.loads = static_cast<double>(h.used * w.used);
+    windows.loads = static_cast<double>(pixels);
     windows.additions = static_cast<double>(
         h.used * line_additions(taps_w, spec.pool_kernel_size.width, spec.stride.width, spec.dilation.width) +
         taps_w * line_additions(taps_h, spec.pool_kernel_size.height, spec.stride.height, spec.dilation.height));
+    windows.pixels = pixels;
     windows.registers = h.used * taps_w;
     return true;
 }
@@ -108,6 +112,7 @@ SimtTile SimtTile::from(const Tile& tile) {
     simt.taps_h = tile_value(tile, "taps_h");
     simt.taps_w = tile_value(tile, "taps_w");
     simt.window_lanes = tile_value(tile, "window_lanes");
+    simt.windows_at_once = tile_value(tile, "windows_at_once");
     simt.blocks = tile_value(tile, "blocks");
     return simt;
 }
@@ -122,6 +127,7 @@ Tile SimtTile::render(const ModelSpec& spec) const {
             {"taps_h", taps_h},
             {"taps_w", taps_w},
             {"window_lanes", window_lanes},
+            {"windows_at_once", windows_at_once},
             {"blocks", blocks},
             {"shared_bytes", shared_bytes(spec)}};
 }
@@ -142,15 +148,17 @@ bool SimtTile::weights_stay(const ModelSpec& spec) const {
     return filter_tiles(spec) == 1 && chunks(spec) * chunk_k() * filters <= 8192;
 }
 
+std::int64_t SimtTile::windows_each() const {
+    if (positions > threads()) return positions / threads() * chunk_channels;
+    return ceil_divide(chunk_channels, threads() / positions);
+}
+
 std::int64_t SimtTile::shared_bytes(const ModelSpec& spec) const {
-    const bool is_padded = spec.padding.height > 0 || spec.padding.width > 0;
     const std::int64_t weight_floats = (weights_stay(spec) ? chunks(spec) : 1) * chunk_k() * filters;
-    std::int64_t bytes = 4 * chunk_k() * positions;
-    bytes += 16 * ceil_divide(weight_floats, 4);
-    bytes += 8 * warps_along_filters() * positions;  // position_sums
-    bytes += 8 * (threads() / 32);                   // warp_sums
-    bytes += 48 + 24 + 8;                            // share, images, counts
-    bytes += 8 * positions + 8 * (is_padded ? positions : 1);
+    std::int64_t bytes = 4 * chunk_k() * positions + 16 * ceil_divide(weight_floats, 4);
+    bytes += 8 * (warps_along_filters() * positions + threads() / 32 + threads());  // position_sums, warp_sums, running
+    bytes += 48 + 8 + 8;                                                            // share, current_image, zero
+    bytes += 16 * std::max(positions, threads());                                   // places
     return 16 * ceil_divide(bytes, 16);
 }
 

@@ -16,18 +16,20 @@ struct SimtTile {
     std::int64_t filters = 0;           ///< a multiple of filter_lanes · thread_filters
     std::int64_t thread_positions = 0;  ///< 4 or 8
     std::int64_t thread_filters = 0;
-    std::int64_t filter_lanes = 0;    ///< of a warp's 32, a power of two up to 16; the others lie along positions
-    std::int64_t chunk_channels = 0;  ///< channels whose box sums are in shared memory at a time
-    std::int64_t taps_h = 0;          ///< rows of the kernel whose box sums are, a divisor of kernel_h
-    std::int64_t taps_w = 0;          ///< columns
-    std::int64_t window_lanes = 0;    ///< lanes that share the sums of one window: 1 for small ones, in registers
-    std::int64_t blocks = 0;          ///< per multiprocessor, which bounds the registers
+    std::int64_t filter_lanes = 0;     ///< of a warp's 32, a power of two up to 16; the others lie along positions
+    std::int64_t chunk_channels = 0;   ///< channels whose box sums are in shared memory at a time
+    std::int64_t taps_h = 0;           ///< rows of the kernel whose box sums are, a divisor of kernel_h
+    std::int64_t taps_w = 0;           ///< columns
+    std::int64_t window_lanes = 0;     ///< lanes that share the sums of one window: 1 for small ones, in registers
+    std::int64_t windows_at_once = 0;  ///< windows that a thread loads before it sums the first, where they are small
+    std::int64_t blocks = 0;           ///< per multiprocessor, which bounds the registers
 
     [[nodiscard]] static SimtTile from(const Tile& tile);
     /// Rendered into the kernel, `shared_bytes` with it, which the kernel checks.
     [[nodiscard]] Tile render(const ModelSpec& spec) const;
 
     [[nodiscard]] std::int64_t threads() const { return positions / thread_positions * (filters / thread_filters); }
+    [[nodiscard]] std::int64_t windows_each() const;  ///< of a thread, in a chunk
     [[nodiscard]] std::int64_t warps_along_filters() const { return filters / (filter_lanes * thread_filters); }
     [[nodiscard]] std::int64_t taps() const { return taps_h * taps_w; }
     [[nodiscard]] std::int64_t chunk_k() const { return chunk_channels * taps(); }
@@ -44,6 +46,7 @@ struct SimtWindows {
     std::int64_t window_lanes = 1;
     double loads = 0;            ///< values that a lane loads for the box sums of one channel and block of taps
     double additions = 0;        ///< that it makes
+    std::int64_t pixels = 0;     ///< that a lane holds for one small window
     std::int64_t registers = 0;  ///< that the sums of rows take
 };
 [[nodiscard]] SimtWindows simt_windows(const ModelSpec& spec);

@@ -66,7 +66,7 @@ TEST_CASE("The planner takes the Hopper gemm family for the benchmark shapes tha
         {"headline", "hopper_stream"},
         {"kb_small", "simt"},
         {"gray", "simt"},
-        {"pw", "simt"},
+        {"pw", "hopper_stream"},
         {"b1", "simt"},
         {"big", "hopper_stream"},
         {"mid", "positions 128, filters 128, splits 1, channels 8"},

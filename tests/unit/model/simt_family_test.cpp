@@ -136,11 +136,12 @@ TEST_CASE("a launch has a block for each run of tiles, and a slot for each pair 
             const LaunchGeometry geometry = simt.geometry(spec, candidate.tile, shape, limits);
             const Size2 pooled = pooled_size(spec, shape);
             const std::int64_t tiles = (shape.batch * pooled.height * pooled.width + tile.positions - 1) / tile.positions;
-            const std::int64_t runs = std::min(tiles, geometry.grid);  // as the kernel reads them back
-            const std::int64_t splits = geometry.grid / runs;
+            const auto [laid_out, runs, splits, a, b, c, d, e] = geometry.layout;
+            CHECK(laid_out == tiles);
+            CHECK(runs <= tiles);
             CHECK((geometry.grid >= 1 && geometry.grid <= 132 * 3));
             CHECK(geometry.grid == runs * splits);
-            CHECK(splits <= tile.filter_tiles(spec));
+            CHECK((splits >= 1 && splits <= tile.filter_tiles(spec)));
             CHECK(geometry.counter_bytes == 4 * static_cast<std::size_t>(shape.batch));
             CHECK(geometry.partial_bytes == 8 * static_cast<std::size_t>((shape.batch + runs) * splits));
         }
