@@ -84,42 +84,25 @@ __device__ __forceinline__ constexpr int steps_of(int batch) {
     return batch < long_batches ? long_steps : long_steps - 1;
 }
 
+__host__ __device__ constexpr int greatest_common_divisor(int a, int b) {
+    return b == 0 ? a : greatest_common_divisor(b, a % b);
+}
+
 /// One dimension of the box map. Tap k of pooled position i reads the box at step·i + dilation·k, so of every `step` boxes only
 /// those with the taps' residues are made. Boxes of one residue are a phase: there, tap k reads `shift(k)` places after its
-/// position's own.
+/// position's own. Either all taps are within one step, or all multiples of a number are residues; the family leaves the rest to
+/// others.
 template <int taps, int step_, int dilation>
 struct Axis {
     static constexpr int step = step_;
+    static constexpr int reach = dilation * (taps - 1) / step;
+    static constexpr int divisor = reach == 0 ? dilation : greatest_common_divisor(dilation, step);
+    static constexpr int phases = reach == 0 ? taps : step / divisor;
+    static_assert(phases <= taps);
 
-    __host__ __device__ static constexpr int residue_of(int tap) { return dilation * tap % step; }
     __host__ __device__ static constexpr int shift(int tap) { return dilation * tap / step; }
-    __host__ __device__ static constexpr bool has(int residue) {
-        for (int tap = 0; tap < taps; ++tap) {
-            if (residue_of(tap) == residue) return true;
-        }
-        return false;
-    }
-    /// The phase of a residue: phases are in ascending order of residues.
-    __host__ __device__ static constexpr int phase(int residue) {
-        int count = 0;
-        for (int r = 0; r < residue; ++r) count += has(r) ? 1 : 0;
-        return count;
-    }
-    static constexpr int phases = phase(step);
-    static constexpr int reach = shift(taps - 1);
-
-    /// The phase of a tap, without a loop for the usual kernels: those that use all residues, and those within one step.
-    __host__ __device__ static constexpr int phase_of(int tap) {
-        return phases == step ? residue_of(tap) : reach == 0 ? tap : phase(residue_of(tap));
-    }
-
-    __host__ __device__ static constexpr int residue(int phase_index) {
-        if (phases == step) return phase_index;
-        if (reach == 0) return dilation * phase_index;
-        int r = 0;
-        for (int count = 0; count < phase_index;) count += has(++r) ? 1 : 0;
-        return r;
-    }
+    __host__ __device__ static constexpr int phase_of(int tap) { return dilation * tap % step / divisor; }
+    __host__ __device__ static constexpr int residue(int phase) { return divisor * phase; }
 };
 using Rows = Axis<kernel_h, stride_h * pool_h, dilation_h>;
 using Columns = Axis<kernel_w, stride_w * pool_w, dilation_w>;

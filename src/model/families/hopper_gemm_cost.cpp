@@ -23,7 +23,8 @@ constexpr std::int64_t ceil_divide(std::int64_t a, std::int64_t b) {
 bool is_admitted(const ModelSpec& spec) {
     const Size2 window = window_size(spec);
     return spec.kernel_size.height <= 7 && spec.kernel_size.width <= 7 && spec.pool_kernel_size.height <= 4 &&
-           spec.pool_kernel_size.width <= 4 && window.height <= 32 && window.width <= 32 && reduction_length(spec) >= 64;
+           spec.pool_kernel_size.width <= 4 && window.height <= 32 && window.width <= 32 && gemm_rows(spec).is_regular() &&
+           gemm_columns(spec).is_regular() && reduction_length(spec) >= 64;
 }
 
 /// A chunk's batches are unrolled: longer ones take too long to compile.
@@ -116,6 +117,9 @@ bool make_room(GemmTile& tile, const ModelSpec& spec, const Shape& shape, const 
 bool complete(GemmTile& tile, const ModelSpec& spec, const Shape& shape, const Rates& rates) {
     if (tile.splits > tile.chunks(spec) || tile.chunk_steps(spec) > longest_chunk) return false;
     if (tile.consumer_registers(spec) < tile.wished_registers(spec) - 8) return false;
+    tile.map_rows = std::clamp<std::int64_t>(6 / gemm_rows(spec).step, 1, 4);
+    while (tile.map_rows > 1 && tile.needed_builder_registers(spec) > tile.builder_registers(spec)) --tile.map_rows;
+    if (tile.needed_builder_registers(spec) > tile.builder_registers(spec)) return false;
     if (!make_room(tile, spec, shape, rates)) return false;
     const std::int64_t exchange = 4 * tile.positions() * tile.filters;  // lies over pixels, maps and stages
     return tile.splits == 1 || 4 * (tile.pixel_stages * tile.pixel_floats + 2 * tile.map_floats) >= exchange;
@@ -133,7 +137,6 @@ std::vector<Candidate> gemm_candidates(const ModelSpec& spec) {
 
     GemmTile tile;
     tile.builders = 2;
-    tile.map_rows = std::clamp<std::int64_t>(6 / gemm_rows(spec).step, 1, 4);
     for (const std::int64_t filters : filter_choices(spec)) {
         tile.filters = filters;
         tile.steps = filters > 64 ? 3 : 5;  // as many as a consumer's registers hold beside two sets of accumulators

@@ -2,6 +2,8 @@
 #include "model/families/hopper_gemm_tile.hpp"
 
 #include <algorithm>
+#include <numeric>
+#include <set>
 
 #include "model/geometry.hpp"
 
@@ -36,13 +38,7 @@ constexpr std::int64_t up_to_bank(std::int64_t value, std::int64_t remainder) {
 }  // namespace
 
 std::int64_t GemmAxis::phases() const {
-    std::int64_t count = 0;
-    for (std::int64_t residue = 0; residue < step; ++residue) {
-        bool is_used = false;
-        for (std::int64_t tap = 0; tap < taps; ++tap) is_used = is_used || dilation * tap % step == residue;
-        count += is_used ? 1 : 0;
-    }
-    return count;
+    return reach() == 0 ? taps : step / std::gcd(dilation, step);
 }
 
 GemmAxis gemm_rows(const ModelSpec& spec) {
@@ -142,12 +138,30 @@ std::int64_t GemmTile::units_at_once(std::int64_t multiprocessors) const {
     return std::max<std::int64_t>(1, multiprocessors * 85 / 100 / splits);
 }
 
-std::int64_t GemmTile::consumer_registers(const ModelSpec& spec) const {
-    if (threads() <= 256) return 255;
+std::int64_t GemmTile::builder_registers(const ModelSpec& spec) const {
     const std::int64_t all = 65536 / threads() / 8 * 8 * threads();
     const std::int64_t left = (all - wished_registers(spec) * 128 * warpgroups) / (128 * builders) / 8 * 8;
-    const std::int64_t builder = std::clamp<std::int64_t>(left, 64, 104);
-    return std::min<std::int64_t>(232, (all - builder * 128 * builders) / (128 * warpgroups) / 8 * 8);
+    return std::clamp<std::int64_t>(left, 64, 104);
+}
+
+std::int64_t GemmTile::consumer_registers(const ModelSpec& spec) const {
+    const std::int64_t all = 65536 / threads() / 8 * 8 * threads();
+    return std::min<std::int64_t>(232, (all - builder_registers(spec) * 128 * builders) / (128 * warpgroups) / 8 * 8);
+}
+
+std::int64_t GemmTile::needed_builder_registers(const ModelSpec& spec) const {
+    const GemmAxis rows = gemm_rows(spec), columns = gemm_columns(spec);
+    std::set<std::int64_t> lines;
+    for (std::int64_t group = 0; group < map_rows; ++group) {
+        for (std::int64_t tap = 0; tap < rows.taps; ++tap) {
+            for (std::int64_t dy = 0; dy < spec.pool_kernel_size.height; ++dy) {
+                lines.insert(group * rows.step + rows.dilation * tap % rows.step + spec.stride.height * dy);
+            }
+        }
+    }
+    const bool at_once = columns.step % 2 == 1;  // all phases, which share what they load
+    const std::int64_t loads = (at_once ? columns.step - 1 : 0) + spec.stride.width * (spec.pool_kernel_size.width - 1) + 1;
+    return static_cast<std::int64_t>(lines.size()) * (at_once ? columns.phases() : 1) + loads + 44;
 }
 
 std::int64_t GemmTile::wished_registers(const ModelSpec& spec) const {

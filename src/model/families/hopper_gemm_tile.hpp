@@ -15,6 +15,8 @@ struct GemmAxis {
     std::int64_t step = 1;  ///< stride · pool
     std::int64_t dilation = 1;
 
+    /// Whether `phases` says what it should: all taps are within one step, or they have all residues that the dilation can give.
+    [[nodiscard]] bool is_regular() const { return phases() <= taps; }
     [[nodiscard]] std::int64_t phases() const;                                         ///< residues modulo `step` of the taps
     [[nodiscard]] std::int64_t reach() const { return dilation * (taps - 1) / step; }  ///< positions that the last tap is ahead
 };
@@ -59,8 +61,10 @@ struct GemmTile {
     [[nodiscard]] std::int64_t step_bytes(const ModelSpec& spec) const;
     [[nodiscard]] std::int64_t bias_bytes(const ModelSpec& spec) const;
     [[nodiscard]] std::int64_t shared_bytes(const ModelSpec& spec) const;
-    [[nodiscard]] std::int64_t wished_registers(const ModelSpec& spec) const;    ///< of a consumer thread
-    [[nodiscard]] std::int64_t consumer_registers(const ModelSpec& spec) const;  ///< that it gets
+    [[nodiscard]] std::int64_t wished_registers(const ModelSpec& spec) const;          ///< of a consumer thread
+    [[nodiscard]] std::int64_t consumer_registers(const ModelSpec& spec) const;        ///< that it gets
+    [[nodiscard]] std::int64_t builder_registers(const ModelSpec& spec) const;         ///< that a builder thread gets
+    [[nodiscard]] std::int64_t needed_builder_registers(const ModelSpec& spec) const;  ///< with all its lines' sums, about
 };
 
 /// The tiles of positions and the box map for a run-time shape: kernel_templates/hopper_gemm_units.cuh

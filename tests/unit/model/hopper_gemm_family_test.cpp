@@ -119,6 +119,18 @@ TEST_CASE("Rows of the box map: phases and reach follow from kernel and step") {
     CHECK(GemmAxis{3, 4, 1}.reach() == 0);
     CHECK(GemmAxis{3, 2, 2}.phases() == 1);  // dilation lands on one residue
     CHECK(GemmAxis{7, 1, 1}.reach() == 6);
+    CHECK(GemmAxis{6, 9, 3}.phases() == 3);       // every third
+    CHECK_FALSE(GemmAxis{4, 7, 3}.is_regular());  // residues 0, 3, 6, 2
+    for (std::int64_t taps = 1; taps <= 7; ++taps) {
+        for (std::int64_t step = 1; step <= 12; ++step) {
+            for (std::int64_t dilation = 1; dilation <= 5; ++dilation) {
+                const GemmAxis axis{taps, step, dilation};
+                std::set<std::int64_t> residues;
+                for (std::int64_t tap = 0; tap < taps; ++tap) residues.insert(dilation * tap % step);
+                if (axis.is_regular()) CHECK(axis.phases() == static_cast<std::int64_t>(residues.size()));
+            }
+        }
+    }
 }
 
 TEST_CASE("A Hopper gemm tile that fits its shape is not cut short, and any other shape still gets one") {
