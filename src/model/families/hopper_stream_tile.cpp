@@ -135,7 +135,7 @@ std::int64_t StreamTile::registers(const ModelSpec& spec) const {
     const std::int64_t left = kept_rows(spec) > 0 ? 0 : (spec.kernel_size.height - 1) * row_sums;
     const std::int64_t summing = left + 2 * lane_values(spec) + row_sums + 2 * pixels + sums;
     const std::int64_t state =
-        22 + channels / 4 + (filter_tiles(spec) > 1 ? 6 : 0) + (passes(spec) > 1 ? 4 : 0) + (chains(spec) > 1 ? 16 : 0);
+        22 + channels / 4 + (filter_tiles(spec) > 1 ? 6 : 0) + (passes(spec) > 1 ? 12 : 0) + (chains(spec) > 1 ? 16 : 0);
     return state + kept + std::max(multiplying, summing);
 }
 
