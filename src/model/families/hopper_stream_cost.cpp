@@ -30,12 +30,12 @@ struct WarpWork {
 };
 
 WarpWork work_of_unit(const ModelSpec& spec, const StreamTile& tile) {
-    const double passes = static_cast<double>(tile.passes(spec));
+    const auto passes = static_cast<double>(tile.passes(spec));
     const double lane_channels = static_cast<double>(tile.channels) / 4;
-    const double kernel_w = static_cast<double>(spec.kernel_size.width), kernel_h = static_cast<double>(spec.kernel_size.height);
-    const double pool_w = static_cast<double>(spec.pool_kernel_size.width);
-    const double rows = static_cast<double>(tile.unit_rows(spec));
-    const double pair = static_cast<double>(spec.stride.width * spec.pool_kernel_size.width + window_size(spec).width);
+    const auto kernel_w = static_cast<double>(spec.kernel_size.width), kernel_h = static_cast<double>(spec.kernel_size.height);
+    const auto pool_w = static_cast<double>(spec.pool_kernel_size.width);
+    const auto rows = static_cast<double>(tile.unit_rows(spec));
+    const auto pair = static_cast<double>(spec.stride.width * spec.pool_kernel_size.width + window_size(spec).width);
     const double vector = 2 * spec.stride.width * spec.pool_kernel_size.width % 4 == 0 ? 4 : 2;
     const double reads = std::ceil(pair / vector);
     const bool shares_w = spec.stride.width == spec.dilation.width;
@@ -43,8 +43,8 @@ WarpWork work_of_unit(const ModelSpec& spec, const StreamTile& tile) {
     const double column_sums = 2 * kernel_w * std::min(kernel_h, 3.0);
     const double k_steps = static_cast<double>(tile.k_steps(spec)) * passes;
     const double products = spec.math == Math::tf32 ? 1 : 3;
-    const double filter_tiles = static_cast<double>(tile.filter_tiles(spec));
-    const double filters = static_cast<double>(tile.filters);
+    const auto filter_tiles = static_cast<double>(tile.filter_tiles(spec));
+    const auto filters = static_cast<double>(tile.filters);
 
     WarpWork work;
     work.issue = passes * lane_channels * rows * (reads + row_sums + column_sums) + k_steps * 4 * 3 +
@@ -61,7 +61,7 @@ WarpWork work_of_unit(const ModelSpec& spec, const StreamTile& tile) {
 double words_us(const ModelSpec& spec, const StreamTile& tile, const StreamLayout& layout, const Shape& shape) {
     if (layout.may_bulk) return 0;
     const std::int64_t word_floats = shape.width % 4 == 0 ? 4 : shape.width % 2 == 0 ? 2 : 1;
-    const auto pieces = static_cast<double>((layout.pitch + 32 * word_floats - 1) / (32 * word_floats));
+    const double pieces = std::ceil(static_cast<double>(layout.pitch) / static_cast<double>(32 * word_floats));
     const auto lines = static_cast<double>(spec.in_channels * tile.unit_rows(spec));
     const auto streams_per_producer = std::max(static_cast<double>(layout.streams) / 4, 0.25);
     return lines * pieces * 124 * streams_per_producer / clock_ghz / 1000;
@@ -74,7 +74,7 @@ Candidate stream_cost(const ModelSpec& spec, const StreamTile& tile, const Shape
     const StreamLayout layout(spec, tile, shape, multiprocessors);
     const auto runs = static_cast<double>(layout.runs);
     const double rounds = std::ceil(static_cast<double>(layout.units) / runs);
-    const double warps = static_cast<double>(layout.streams * layout.blocks);
+    const auto warps = static_cast<double>(layout.streams * layout.blocks);
     const double schedulers = std::min(4.0, warps);
 
     const WarpWork work = work_of_unit(spec, tile);
@@ -88,7 +88,7 @@ Candidate stream_cost(const ModelSpec& spec, const StreamTile& tile, const Shape
         {warps * work.shared * 1.1, "shared"},
         {alone, "latency"},
     }};
-    const auto slowest =
+    const auto* const slowest =
         std::max_element(limits.begin(), limits.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
     const double waits = tile.passes(spec) == 1 ? 1
                          : layout.strips <= 2   ? 1.2

@@ -90,7 +90,7 @@ std::int64_t StreamTile::weights_bytes(const ModelSpec& spec) const {
     return passes(spec) * filter_tiles(spec) * k_steps(spec) * step_bytes(spec) + bias_bytes(spec);
 }
 
-std::int64_t StreamTile::max_pitch(const ModelSpec& spec, std::int64_t strip_blocks) const {
+std::int64_t StreamTile::max_pitch(const ModelSpec& spec, std::int64_t strip_blocks) {
     const std::int64_t column_step = spec.stride.width * spec.pool_kernel_size.width;
     return round_up(lead(spec) + (warp_columns * strip_blocks + 1) * column_step + window_size(spec).width + spec.stride.width,
                     4);

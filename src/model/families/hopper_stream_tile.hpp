@@ -39,8 +39,8 @@ struct StreamTile {
     [[nodiscard]] std::int64_t bias_bytes(const ModelSpec& spec) const;
     [[nodiscard]] std::int64_t weights_bytes(const ModelSpec& spec) const;
 
-    [[nodiscard]] std::int64_t max_pitch(const ModelSpec& spec, std::int64_t strip_blocks) const;  ///< floats
-    [[nodiscard]] std::int64_t channel_bytes(std::int64_t pitch) const;                            ///< of a slot
+    [[nodiscard]] static std::int64_t max_pitch(const ModelSpec& spec, std::int64_t strip_blocks);  ///< floats
+    [[nodiscard]] std::int64_t channel_bytes(std::int64_t pitch) const;                             ///< of a slot
     [[nodiscard]] std::int64_t slot_bytes(std::int64_t pitch) const;
     [[nodiscard]] std::int64_t ring_bytes(const ModelSpec& spec) const;
     /// Streams of a block for which there are rings of two slots, with rows of `pitch` floats; one may have one slot.
@@ -53,7 +53,7 @@ struct StreamTile {
 };
 
 /// Shared memory that a block of this family takes: all there is, for the ring.
-inline constexpr std::int64_t stream_shared_bytes = 227 * 1024;
+inline constexpr std::int64_t stream_shared_bytes = std::int64_t{227} * 1024;
 
 /// How a shape is laid over the blocks, and how each lays its streams' rings out: what kernel_templates/hopper_stream_layout.cuh
 /// reads.

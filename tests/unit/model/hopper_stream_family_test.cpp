@@ -64,7 +64,7 @@ TEST_CASE("every stream tile has registers, and a ring at any width") {
             CHECK(tile.unit_rows(spec) % tile.stage_rows == 0);
             CHECK((tile.passes(spec) == 1 || (tile.filter_tiles(spec) == 1 && tile.kept_rows(spec) == 0)));
             CHECK(tile.registers(spec) <= tile.consumer_registers());
-            CHECK(tile.warps * 32 * tile.consumer_registers() + 128 * 56 <= 65536);
+            CHECK(tile.warps * 32 * tile.consumer_registers() + std::int64_t{128} * 56 <= 65536);
             const auto [threads, shared_bytes] = stream.block(spec, candidate.tile);
             CHECK(threads == 32 * tile.warps + 128);
             CHECK(shared_bytes <= 227 * 1024);
@@ -127,7 +127,7 @@ TEST_CASE("packed weights: two parts that add up, where the tensor cores look fo
 
         const std::int64_t parts = spec.math == Math::tf32 ? 1 : 2, taps = spec.kernel_size.height * spec.kernel_size.width;
         const double scale = spec.activation == Activation::sigmoid ? -1 / std::log(2.0) : 1.0;
-        const double pixels = static_cast<double>(spec.pool_kernel_size.height * spec.pool_kernel_size.width);
+        const auto pixels = static_cast<double>(spec.pool_kernel_size.height * spec.pool_kernel_size.width);
         // What each (filter, channel, tap) is multiplied with, summed over all places: a tap that is counted twice shows.
         std::map<std::int64_t, double> found;
         std::size_t at = 0;
