@@ -117,6 +117,27 @@ tl::expected<Index, EntryFault> read_index(int file) {
     return index;
 }
 
+tl::expected<void, EntryFault> check_trailer(int file) {
+    const auto facts = status(file);
+    if (!facts) return fail_damaged("{}", facts.error().message());
+    const auto content_bytes = static_cast<std::size_t>(facts->st_size) - trailer_bytes;
+    Bytes piece(std::size_t{1} << 20);
+    Hasher hasher;
+    for (std::size_t at = 0; at < content_bytes;) {
+        const auto wanted = std::span(piece).first(std::min(piece.size(), content_bytes - at));
+        const auto count = read_at(file, wanted, at);
+        if (!count) return fail_damaged("{}", count.error().message());
+        if (*count == 0) return fail_damaged("it was cut while it was read");
+        hasher.update(wanted.first(*count));
+        at += *count;
+    }
+    Bytes trailer(trailer_bytes);
+    const auto count = read_at(file, trailer, content_bytes);
+    if (!count) return fail_damaged("{}", count.error().message());
+    if (*count != trailer_bytes || !equal(trailer, hasher.digest().bytes)) return fail_damaged("the hash at its end is wrong");
+    return {};
+}
+
 Io<Bytes> read_entry(int file, const Record& record) {
     Bytes bytes(static_cast<std::size_t>(record.bytes));
     const auto count = read_at(file, bytes, static_cast<std::size_t>(record.offset));

@@ -51,6 +51,10 @@ using Index = std::vector<Record>;
 /// Reads and verifies the head of an open bundle. Whatever the file holds, every range in the result lies within it.
 [[nodiscard]] tl::expected<Index, EntryFault> read_index(int file);
 
+/// Reads the file to its end; fails if its trailer is not the hash of what is before it. Nothing that is used hangs on it, since
+/// the head and each entry have hashes of their own: it is for whoever wants to know that the file is whole.
+[[nodiscard]] tl::expected<void, EntryFault> check_trailer(int file);
+
 /// The bytes of one entry, fewer if the file has been cut since.
 [[nodiscard]] Io<Bytes> read_entry(int file, const Record& record);
 

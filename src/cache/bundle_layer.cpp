@@ -45,6 +45,13 @@ tl::expected<Bytes, Miss> BundleLayer::read(const std::string& key_name) {
     return std::move(*bytes);
 }
 
+tl::expected<void, Miss> BundleLayer::check_rest() {
+    if (unusable_) return tl::unexpected(*unusable_);
+    const auto whole = bundle::check_trailer(file_.get());
+    if (whole) return {};
+    return tl::unexpected(Miss{MissReason::damaged, fmt::format("bundle {} is damaged: {}", path_, whole.error().what)});
+}
+
 tl::expected<void, Miss> BundleLayer::list(const ListFunction& call) {
     if (unusable_) return tl::unexpected(*unusable_);
     Bytes front(Entry::maximum_head_bytes);

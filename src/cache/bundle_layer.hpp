@@ -18,6 +18,7 @@ public:
     [[nodiscard]] Origin origin() const noexcept override { return Origin::bundle; }
     [[nodiscard]] const std::string& path() const noexcept override { return path_; }
     [[nodiscard]] tl::expected<Bytes, Miss> read(const std::string& key_name) override;
+    [[nodiscard]] tl::expected<void, Miss> check_rest() override;
     [[nodiscard]] tl::expected<void, Miss> list(const ListFunction& call) override;
 
 private:

@@ -46,6 +46,9 @@ public:
     /// The bytes under this name as they are, for `show`, `export` and `verify`.
     [[nodiscard]] virtual tl::expected<Bytes, Miss> read(const std::string& key_name) = 0;
 
+    /// What is wrong with the place besides its entries, for `verify`: may read all of it.
+    [[nodiscard]] virtual tl::expected<void, Miss> check_rest() { return {}; }
+
     /// Calls with each entry in the order of names; a miss if the place cannot be read at all.
     [[nodiscard]] virtual tl::expected<void, Miss> list(const ListFunction& call) = 0;
 };

@@ -50,7 +50,11 @@ Result<VerifyResult> verify_cache(const CacheConfiguration& configuration, bool 
         });
     };
     for (const auto& layer : open_layers(configuration)) {
-        if (const auto checked = check(*layer, -1); !checked) report({layer->path(), "", checked.error().what});
+        const std::uint64_t problems_before = result.problems;
+        auto checked = check(*layer, -1);
+        // A damaged entry makes the whole's hash wrong too, and has been told.
+        if (checked && result.problems == problems_before) checked = layer->check_rest();
+        if (!checked) report({layer->path(), "", checked.error().what});
     }
     auto directory = open_own_directory(configuration);
     if (!directory) return pass_on(directory);

@@ -27,8 +27,8 @@ struct VerifyResult {
 };
 
 /// Reads every entry of the user's directory and of the layers whole: checksum, name, key, and that the cubin is one for its
-/// arch. With `repair`, removes what is damaged from the user's directory; layers are read-only. Fails only if the user's
-/// directory cannot be used.
+/// arch; and that bundles are whole. With `repair`, removes what is damaged from the user's directory; layers are read-only.
+/// Fails only if the user's directory cannot be used.
 [[nodiscard]] Result<VerifyResult> verify_cache(const CacheConfiguration& configuration, bool repair,
                                                 const std::function<void(const VerifyProblem&)>& each = {});
 

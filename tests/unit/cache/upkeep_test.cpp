@@ -241,6 +241,23 @@ TEST_CASE("verify looks into layers, and repairs nothing there") {
     CHECK(filled.has(1));
 }
 
+TEST_CASE("verify notices any byte of a bundle that is altered") {
+    const Filled filled(2);
+    const TemporaryDirectory out;
+    REQUIRE(export_bundle(filled.configuration, {}, out / "bundle"));
+    const std::string good = content(out / "bundle");
+    CacheConfiguration configuration = configuration_in(out / "cache");
+    configuration.layers = {out / "bundle"};
+    CHECK(verify_cache(configuration, false)->problems == 0);
+    for (std::size_t place = 0; place < good.size(); ++place) {
+        std::string altered = good;
+        altered[place] = static_cast<char>(altered[place] ^ 0x10);
+        overwrite(out / "bundle", altered);
+        INFO(place);
+        CHECK(verify_cache(configuration, false)->problems == 1);
+    }
+}
+
 TEST_CASE("what is exported can be imported, and the same entries give the same bytes") {
     const Filled filled(5);
     const TemporaryDirectory out;
