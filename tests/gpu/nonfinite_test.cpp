@@ -17,7 +17,7 @@ constexpr float not_a_number = std::numeric_limits<float>::quiet_NaN();
 constexpr float infinity = std::numeric_limits<float>::infinity();
 
 /// Images so small that a tile of positions spans several, and images larger than a tile.
-const std::vector<RandomCase>& cases() {
+const std::vector<RandomCase>& images_of_all_sizes() {
     static const std::vector<RandomCase> all{
         drawn_case({.in_channels = 8, .out_channels = 64, .kernel_size = 3, .pool_kernel_size = 4}, {5, 39, 45}, 41),
         drawn_case({.in_channels = 3, .out_channels = 5, .kernel_size = 2, .pool_kernel_size = 2}, {40, 4, 6}, 43),
@@ -40,7 +40,7 @@ std::size_t pixel_index(const RandomCase& random, std::int64_t n, std::int64_t c
 }  // namespace
 
 TEST_CASE("a NaN pixel makes its image's sum NaN and changes no other bit") {
-    for (const RandomCase& clean : cases()) {
+    for (const RandomCase& clean : images_of_all_sizes()) {
         for (const Plan& plan : best_plan_of_each_family(clean.spec)) {
             const std::vector<float> before = forward_once(clean, plan);
             for (const std::int64_t hit : {std::int64_t{0}, clean.shape.batch / 2, clean.shape.batch - 1}) {
@@ -61,7 +61,7 @@ TEST_CASE("a NaN pixel makes its image's sum NaN and changes no other bit") {
 }
 
 TEST_CASE("NaN in every pixel that no window uses changes no bit") {
-    for (const RandomCase& clean : cases()) {
+    for (const RandomCase& clean : images_of_all_sizes()) {
         // A pixel is used if the definition's sum is NaN with that pixel NaN in an image of its own.
         const Shape one{1, clean.shape.height, clean.shape.width};
         const std::int64_t pixels = one.height * one.width;
@@ -85,7 +85,7 @@ TEST_CASE("NaN in every pixel that no window uses changes no bit") {
 }
 
 TEST_CASE("an infinite pixel gives NaN or the reference's value, never another finite number") {
-    for (const RandomCase& clean : cases()) {
+    for (const RandomCase& clean : images_of_all_sizes()) {
         for (const float value : {infinity, -infinity}) {
             RandomCase random = clean;
             random.input[pixel_index(random, 1, 0, 1, 1)] = value;
@@ -104,7 +104,7 @@ TEST_CASE("an infinite pixel gives NaN or the reference's value, never another f
 
 TEST_CASE("logits past the range of the exponential saturate to 0 and 1") {
     for (const float scale : {1e30F, -1e30F}) {
-        RandomCase random = cases()[0];
+        RandomCase random = images_of_all_sizes()[0];
         for (float& value : random.input) value = std::abs(value) + 0.1F;
         for (float& value : random.weight) value = scale;
         check_contract(random, best_plan_of_each_family(random.spec));

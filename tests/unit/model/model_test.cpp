@@ -3,6 +3,8 @@
 #include <kiln/model.hpp>
 
 #include <cstring>
+#include <filesystem>
+#include <iterator>
 #include <thread>
 
 #include <kiln/error.hpp>
@@ -257,11 +259,15 @@ TEST_CASE("models move, and are used from many threads") {
     CHECK(fake_cuda::counters().launches == 400);
 }
 
-TEST_CASE("a thousand models built and destroyed leave nothing behind") {
+TEST_CASE("10,000 models built and destroyed leave nothing behind") {
     fake_cuda::reset();
+    make_model();
     const long before = leaked();
-    for (int each = 0; each < 1000; ++each) make_model();
+    const auto descriptors = [] { return std::distance(std::filesystem::directory_iterator("/proc/self/fd"), {}); };
+    const auto descriptors_before = descriptors();
+    for (int each = 0; each < 10'000; ++each) make_model();
     CHECK(leaked() == before);
+    CHECK(descriptors() == descriptors_before);
 }
 
 TEST_CASE("weights and devices that are not right are named") {
