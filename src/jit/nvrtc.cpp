@@ -17,8 +17,6 @@
 namespace kiln::jit {
 namespace {
 
-constexpr int oldest_major = 12;
-
 std::atomic<const Nvrtc*> the_library{nullptr};
 std::atomic<int> holds{0};
 std::atomic<bool> must_copy{false};  ///< in a child that was forked while the parent was inside the library

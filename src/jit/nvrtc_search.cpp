@@ -22,7 +22,6 @@ constexpr std::string_view machine_directory = "targets/sbsa-linux/lib";
 constexpr std::string_view machine_directory = "targets/x86_64-linux/lib";
 #endif
 
-constexpr int oldest_major = 12;
 constexpr int newest_major = 19;  // CUDA has had one a year or two; 13 is the newest today
 
 /// The entries of a directory whose name begins so, sorted by name; none where it cannot be read.

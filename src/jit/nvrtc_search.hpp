@@ -10,9 +10,8 @@
 /// libnvrtc.so:
 ///
 ///  1. `KILN_NVRTC_LIBRARY`, a path: nothing else is looked at if it is set
-///  2. what the dynamic linker searches: LD_LIBRARY_PATH, the run path of the program or library that holds Kiln, the directories
-///  of
-///     /etc/ld.so.conf, and the system's
+///  2. what the dynamic linker searches: LD_LIBRARY_PATH, the run path of the program or library that holds Kiln, the
+///     directories of /etc/ld.so.conf, and the system's
 ///  3. CUDA toolkits: `CUDA_PATH`, `CUDA_HOME`, /usr/local/cuda, /usr/local/cuda-* (newest first), /opt/cuda; in each lib64,
 ///     targets/<machine>-linux/lib and lib
 ///  4. NVIDIA's wheels and conda's packages: for `VIRTUAL_ENV`, `CONDA_PREFIX`, ~/.local, /usr/local and /usr, lib itself and
@@ -20,6 +19,9 @@
 ///
 /// Files are looked at, not opened: finding NVRTC costs no loading of it, and tells its build-id.
 namespace kiln::jit {
+
+/// The major version of the oldest NVRTC that serves: that of CUDA 12.
+inline constexpr int oldest_major = 12;
 
 struct SearchPlaces {
     std::string library;                                    ///< step 1; empty: not set

@@ -13,7 +13,7 @@ using namespace kiln::test;
 namespace {
 
 /// Images that CTAs share, so that partial sums have to meet; and a single image over the whole GPU.
-const std::vector<RandomCase>& cases() {
+const std::vector<RandomCase>& shared_images() {
     static const std::vector<RandomCase> all{
         drawn_case({.in_channels = 8, .out_channels = 64, .kernel_size = 3, .pool_kernel_size = 4}, {7, 200, 204}, 61),
         drawn_case({.in_channels = 8, .out_channels = 64, .kernel_size = 3, .pool_kernel_size = 4}, {1, 384, 384}, 67),
@@ -26,7 +26,7 @@ const std::vector<RandomCase>& cases() {
 }  // namespace
 
 TEST_CASE("the same input a hundred times gives the same bits, over poisoned outputs and workspaces") {
-    for (const RandomCase& random : cases()) {
+    for (const RandomCase& random : shared_images()) {
         for (const Plan& plan : best_plan_of_each_family(random.spec)) {
             const Model model = model_of(random, plan);
             Forward forward(model, random);
@@ -40,7 +40,7 @@ TEST_CASE("the same input a hundred times gives the same bits, over poisoned out
 }
 
 TEST_CASE("two streams at once on one model") {
-    for (const RandomCase& random : cases()) {
+    for (const RandomCase& random : shared_images()) {
         for (const Plan& plan : best_plan_of_each_family(random.spec)) {
             const Model model = model_of(random, plan);
             Forward a(model, random), b(model, random);
@@ -56,7 +56,7 @@ TEST_CASE("two streams at once on one model") {
 }
 
 TEST_CASE("many threads share one model") {
-    const RandomCase& random = cases()[0];
+    const RandomCase& random = shared_images()[0];
     const Model model = model_of(random);
     const std::vector<float> expected = Forward(model, random).run();
     std::vector<std::vector<float>> results(8);
@@ -73,7 +73,7 @@ TEST_CASE("many threads share one model") {
 }
 
 TEST_CASE("a forward is captured in a CUDA graph, and replays of two graphs overlap") {
-    for (const RandomCase& random : cases()) {
+    for (const RandomCase& random : shared_images()) {
         for (const Plan& plan : best_plan_of_each_family(random.spec)) {
             const Model model = model_of(random, plan);
             Forward a(model, random), b(model, random);
@@ -90,7 +90,7 @@ TEST_CASE("a forward is captured in a CUDA graph, and replays of two graphs over
 }
 
 TEST_CASE("without a workspace, scratch comes from the stream's pool") {
-    for (const RandomCase& random : cases()) {
+    for (const RandomCase& random : shared_images()) {
         for (const Plan& plan : best_plan_of_each_family(random.spec)) {
             const Model model = model_of(random, plan);
             Forward forward(model, random);
@@ -105,7 +105,7 @@ TEST_CASE("without a workspace, scratch comes from the stream's pool") {
 }
 
 TEST_CASE("one workspace serves forwards of smaller shapes in turn") {
-    const RandomCase& large = cases()[0];
+    const RandomCase& large = shared_images()[0];
     const Model model = model_of(large);
     Forward forward(model, large);
     const std::vector<float> expected = forward.run();

@@ -12,10 +12,6 @@ using namespace kiln::test;
 
 namespace {
 
-bool contains(const std::string& text, const std::string& part) {
-    return text.find(part) != std::string::npos;
-}
-
 /// A cache with two kernels, made once: compiling takes longer than all else here.
 class WarmCache {
 public:

@@ -13,10 +13,6 @@ using namespace kiln::test;
 
 namespace {
 
-bool contains(const std::string& text, const std::string& part) {
-    return text.find(part) != std::string::npos;
-}
-
 /// 2→3, kernel 3, pool 2, identity; two images of 8×9, in files.
 struct Files {
     TemporaryDirectory folder;

@@ -19,10 +19,6 @@ std::vector<std::string> command(const std::string& name, const std::vector<std:
     return arguments;
 }
 
-bool contains(const std::string& text, const std::string& part) {
-    return text.find(part) != std::string::npos;
-}
-
 }  // namespace
 
 TEST_CASE("help goes to standard output and names every command, status and variable") {

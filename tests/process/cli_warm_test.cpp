@@ -18,11 +18,7 @@ using namespace kiln::test;
 
 namespace {
 
-bool contains(const std::string& text, const std::string& part) {
-    return text.find(part) != std::string::npos;
-}
-
-std::vector<std::string> command(const std::string& name, const std::vector<std::string>& more) {
+std::vector<std::string> json_command(const std::string& name, const std::vector<std::string>& more) {
     std::vector<std::string> arguments{name, "--in-channels", "2", "--out-channels", "3", "--kernel",
                                        "3",  "--pool",        "2", "--json"};
     arguments.insert(arguments.end(), more.begin(), more.end());
@@ -45,15 +41,15 @@ TEST_CASE("a warm fills the cache, the next one hits, and the cache can be looke
     const std::string cache = folder / "cache";
     const Program program(cache);
 
-    const auto dry = program.run(command("warm", {"--arch", "sm_90a", "--dry-run"}));
+    const auto dry = program.run(json_command("warm", {"--arch", "sm_90a", "--dry-run"}));
     CHECK(dry.status == 0);
     CHECK(dry.json()["kernels"][0]["on_disk"] == false);
     CHECK(count_entries(cache) == 0);
-    const auto miss = program.run(command("why", {"--arch", "sm_90a"}));
+    const auto miss = program.run(json_command("why", {"--arch", "sm_90a"}));
     CHECK(miss.json()["hit"] == false);
     CHECK_FALSE(miss.json()["miss_reason"].get<std::string>().empty());
 
-    const auto cold = program.run(command("warm", {"--arch", "sm_90a,sm_80", "--jobs", "2"}));
+    const auto cold = program.run(json_command("warm", {"--arch", "sm_90a,sm_80", "--jobs", "2"}));
     INFO(cold.err);
     REQUIRE(cold.status == 0);
     REQUIRE(cold.json()["kernels"].size() == 2);
@@ -68,7 +64,7 @@ TEST_CASE("a warm fills the cache, the next one hits, and the cache can be looke
     }
     CHECK(count_entries(cache) == 2);
 
-    const auto warm = program.run(command("warm", {"--arch", "sm_90a,sm_80"}));
+    const auto warm = program.run(json_command("warm", {"--arch", "sm_90a,sm_80"}));
     CHECK(warm.status == 0);
     for (const auto& kernel : warm.field("kernels")) {
         CHECK(kernel["origin"] == "user");
@@ -78,7 +74,7 @@ TEST_CASE("a warm fills the cache, the next one hits, and the cache can be looke
     const std::string key = warm.json()["kernels"][0]["key"];
     CHECK(key == cold.json()["kernels"][0]["key"]);
     CHECK(key == dry.json()["kernels"][0]["key"]);
-    CHECK(program.run(command("why", {"--arch", "sm_90a"})).json()["origin"] == "user");
+    CHECK(program.run(json_command("why", {"--arch", "sm_90a"})).json()["origin"] == "user");
 
     SECTION("list") {
         const auto list = program.run({"cache", "list", "--json"});
@@ -103,7 +99,7 @@ TEST_CASE("a warm fills the cache, the next one hits, and the cache can be looke
               "\x7f"
               "ELF");
         CHECK(show.json()["cubin_bytes"] == cubin.size());
-        CHECK(show.json()["source"] == program.run(command("source", {"--arch", "sm_90a"})).json()["source"]);
+        CHECK(show.json()["source"] == program.run(json_command("source", {"--arch", "sm_90a"})).json()["source"]);
         const auto none = program.run({"cache", "show", "zz"});
         CHECK(none.status == 3);
         CHECK(contains(none.err, "begins with 'zz'"));
@@ -120,14 +116,14 @@ TEST_CASE("a warm fills the cache, the next one hits, and the cache can be looke
         CHECK(list["entries"][0].contains("fault"));
         const std::string damaged = list["entries"][0]["key"];
         CHECK(program.run({"cache", "show", damaged}).status == 3);
-        CHECK(program.run(command("warm", {"--arch", "sm_90a,sm_80"})).status == 0);
+        CHECK(program.run(json_command("warm", {"--arch", "sm_90a,sm_80"})).status == 0);
         CHECK(program.run({"cache", "show", damaged}).status == 0);
     }
     SECTION("a hit needs no NVRTC") {
         Program without = program;
         without.set("KILN_NVRTC_LIBRARY", "/nowhere/libnvrtc.so");
-        CHECK(without.run(command("warm", {"--arch", "sm_90a"})).status == 0);
-        const auto missing = without.run(command("warm", {"--arch", "sm_90a,sm_120"}));
+        CHECK(without.run(json_command("warm", {"--arch", "sm_90a"})).status == 0);
+        const auto missing = without.run(json_command("warm", {"--arch", "sm_90a,sm_120"}));
         CHECK(missing.status == 4);
         CHECK(missing.json()["kernels"][0]["error"].is_null());
         CHECK(missing.json()["kernels"][1]["error"]["code"] == "no_nvrtc");
@@ -171,15 +167,15 @@ TEST_CASE("specs come from a file") {
 TEST_CASE("a warm that cannot keep its kernels is status 4, where a model would run") {
     const TemporaryDirectory folder;
     write_file(folder / "file", "");
-    const auto result = Program(folder / "file").run(command("warm", {"--arch", "sm_80"}));
+    const auto result = Program(folder / "file").run(json_command("warm", {"--arch", "sm_80"}));
     CHECK(result.status == 4);
     CHECK(result.json()["kernels"][0]["on_disk"] == false);
     CHECK_FALSE(result.json()["kernels"][0]["error"].is_null());
     CHECK(contains(result.json()["error"]["message"], "not on disk"));
 
-    const auto read_only = Program(folder / "cache").set("KILN_CACHE", "ro").run(command("warm", {"--arch", "sm_80"}));
+    const auto read_only = Program(folder / "cache").set("KILN_CACHE", "ro").run(json_command("warm", {"--arch", "sm_80"}));
     CHECK(read_only.status == 4);
-    const auto homeless = Program("").unset("KILN_CACHE_DIR").unset("HOME").run(command("warm", {"--arch", "sm_80"}));
+    const auto homeless = Program("").unset("KILN_CACHE_DIR").unset("HOME").run(json_command("warm", {"--arch", "sm_80"}));
     CHECK(homeless.status == 4);
     CHECK(contains(homeless.err, "KILN_CACHE_DIR"));
     CHECK(Program("").unset("KILN_CACHE_DIR").unset("HOME").run({"cache", "path"}).status == 4);
@@ -187,20 +183,20 @@ TEST_CASE("a warm that cannot keep its kernels is status 4, where a model would 
 
 TEST_CASE("a setting that says nothing is status 3 and names the variable") {
     const TemporaryDirectory folder;
-    const auto result = Program(folder / "cache").set("KILN_CACHE", "maybe").run(command("warm", {"--arch", "sm_80"}));
+    const auto result = Program(folder / "cache").set("KILN_CACHE", "maybe").run(json_command("warm", {"--arch", "sm_80"}));
     CHECK(result.status == 3);
     CHECK(contains(result.err, "KILN_CACHE is 'maybe'; allowed are"));
 }
 
 TEST_CASE("a warm on a terminal shows how far it is, and elsewhere does not") {
     const TemporaryDirectory folder;
-    const auto shown = Program(folder / "cache").error_on_terminal().run(command("warm", {"--arch", "sm_80"}));
+    const auto shown = Program(folder / "cache").error_on_terminal().run(json_command("warm", {"--arch", "sm_80"}));
     CHECK(shown.status == 0);
     CHECK(contains(shown.err, "1/1"));
     CHECK(contains(shown.err, "█"));
-    const auto hidden = Program(folder / "cache").run(command("warm", {"--arch", "sm_80"}));
+    const auto hidden = Program(folder / "cache").run(json_command("warm", {"--arch", "sm_80"}));
     CHECK(hidden.err.empty());
-    CHECK(contains(Program(folder / "cache").run(command("warm", {"--arch", "sm_86", "-v"})).err, "compil"));
+    CHECK(contains(Program(folder / "cache").run(json_command("warm", {"--arch", "sm_86", "-v"})).err, "compil"));
 }
 
 TEST_CASE("an interrupted warm keeps what it has, says what is missing, and is taken up again") {

@@ -19,6 +19,7 @@ using namespace kiln;
 using test::Compiler;
 using test::configuration_in;
 using test::fill;
+using test::obtains;
 using test::own_name;
 using test::run_forked;
 using test::sample_cubin;
@@ -36,13 +37,6 @@ int with_own_mounts(const std::function<int()>& body) {
     if (child.status == 77) test::skip("mounting needs root");
     UNSCOPED_INFO(child.output);
     return child.status;
-}
-
-bool obtains(const CacheConfiguration& configuration, int number) {
-    Compiler compiler;
-    KernelCache cache(configuration);
-    const auto kernel = cache.obtain(sample_request(number), compiler.function());
-    return kernel && *kernel->cubin == sample_cubin();
 }
 
 /// A list that gives one more user every right, in the kernel's form.

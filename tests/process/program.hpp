@@ -12,6 +12,10 @@
 
 namespace kiln::test {
 
+inline bool contains(const std::string& text, const std::string& part) {
+    return text.find(part) != std::string::npos;
+}
+
 /// How the `kiln` program ended and what it said.
 struct ProgramResult {
     int status = 0;   ///< exit status; 128 + n if signal n ended it

@@ -28,6 +28,7 @@ using test::Compiler;
 using test::configuration_in;
 using test::entry_path;
 using test::fill;
+using test::obtains;
 using test::sample_cubin;
 using test::sample_request;
 using test::TemporaryDirectory;
@@ -50,14 +51,6 @@ struct Scenario {
     void (*prepare)(const Stage&);
     bool (*act)(const Stage&);  ///< says whether the outcome is one that a user may get
 };
-
-/// A kernel must come, whatever happens.
-bool obtains(const CacheConfiguration& configuration, int number) {
-    Compiler compiler;
-    KernelCache cache(configuration);
-    const auto kernel = cache.obtain(sample_request(number), compiler.function());
-    return kernel && *kernel->cubin == sample_cubin();
-}
 
 void damage(const std::string& path) {
     std::filesystem::resize_file(path, std::filesystem::file_size(path) - 3);

@@ -1,16 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#if __has_include(<catch2/catch_all.hpp>)
-#include <catch2/catch_session.hpp>
-#else
-#define CATCH_CONFIG_RUNNER
-#include <catch2/catch.hpp>
-#endif
-
 #include <cstdlib>
 #include <iostream>
 #include <string_view>
 
 #include "driver/device.hpp"
+#include "support/run_catch.hpp"
 
 /// 77 where there is no GPU, which CTest counts as skipped; a failure if `KILN_REQUIRE_GPU=1` says that there must be one.
 int main(int argc, char** argv) {
@@ -20,5 +14,5 @@ int main(int argc, char** argv) {
         std::cout << (is_required ? "FAILED" : "SKIPPED") << ": no GPU to test on: " << device.error().message << '\n';
         return is_required ? 1 : 77;
     }
-    return Catch::Session().run(argc, argv) == 0 ? 0 : 1;
+    return kiln::test::run_catch(argc, argv);
 }

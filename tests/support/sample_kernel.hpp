@@ -82,6 +82,14 @@ inline CompileFunction no_compiler() {
     return []() -> Result<CompiledKernel> { return fail(ErrorCode::internal, "nothing should be compiled here"); };
 }
 
+/// Whether a cache with this configuration gives that kernel, whatever happens.
+inline bool obtains(const CacheConfiguration& configuration, int number) {
+    Compiler compiler;
+    KernelCache cache(configuration);
+    const auto kernel = cache.obtain(sample_request(number), compiler.function());
+    return kernel && *kernel->cubin == sample_cubin();
+}
+
 /// Puts kernels 0 … count − 1 into a cache directory.
 inline void fill(const CacheConfiguration& configuration, int count) {
     Compiler compiler;

@@ -75,7 +75,11 @@ ExitStatus run_show(Program& program, const ShowArguments& arguments) {
     if (!arguments.cubin_file.empty()) write_cubin(arguments.cubin_file, found.entry.cubin);
     const KeyFields fields = parse_key(found.entry.key.text).value_or(KeyFields{});
     const driver::CubinInfo cubin = value_or_throw(driver::inspect_cubin(found.entry.cubin, jit::kernel_name));
-    (program.json ? print_json : print_text)(program, found, fields, cubin);
+    if (program.json) {
+        print_json(program, found, fields, cubin);
+    } else {
+        print_text(program, found, fields, cubin);
+    }
     return ExitStatus::done;
 }
 

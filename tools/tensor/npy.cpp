@@ -12,7 +12,7 @@ namespace kiln::tools {
 namespace {
 
 constexpr std::string_view magic = "\x93NUMPY";
-constexpr std::string_view float32 = "<f4";
+constexpr std::string_view float32_descr = "<f4";
 constexpr std::string_view allowed_keys = "'descr', 'fortran_order' and 'shape'";
 
 /// The header's dictionary: of Python's literals only the few that NumPy writes there.
@@ -55,7 +55,7 @@ private:
         skip_space();
         const std::string_view before = rest_;
         const auto type = take_string();
-        if (type != float32) {
+        if (type != float32_descr) {
             // A structured type is a list; its text up to the next key says enough.
             const std::string found = type ? std::string(*type) : std::string(before.substr(0, before.find(", 'fortran_order'")));
             return fail(ErrorCode::bad_file, "{}: the elements have dtype '{}'; allowed is '<f4' (little-endian float32)",
@@ -205,7 +205,7 @@ Result<Tensor> parse_npy(std::span<const std::byte> file, std::string_view sourc
 std::string npy_header(std::span<const std::int64_t> shape) {
     constexpr std::size_t alignment = 64;
     constexpr std::size_t fixed_bytes = 10;
-    std::string dictionary = fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}{}), }}", float32,
+    std::string dictionary = fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}{}), }}", float32_descr,
                                          fmt::join(shape, ", "), shape.size() == 1 ? "," : "");
     const std::size_t unpadded = fixed_bytes + dictionary.size() + 1;
     dictionary.append((alignment - unpadded % alignment) % alignment, ' ');

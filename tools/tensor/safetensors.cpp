@@ -16,7 +16,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::string_view float32 = "F32";
+constexpr std::string_view float32_dtype = "F32";
 constexpr std::string_view metadata_key = "__metadata__";
 
 /// Bytes of one element. A type that is not here may be in a file, but its tensors' lengths cannot be checked.
@@ -213,7 +213,7 @@ Result<std::vector<NamedTensor>> parse_safetensors(std::span<const std::byte> fi
     if (!entries) return pass_on(entries);
     std::vector<NamedTensor> tensors;
     for (SafetensorsEntry& entry : *entries) {
-        if (entry.dtype != float32) continue;
+        if (entry.dtype != float32_dtype) continue;
         const auto bytes = data.subspan(entry.begin, entry.end - entry.begin);
         std::vector<float> values(bytes.size() / sizeof(float));
         if (!values.empty()) std::memcpy(values.data(), bytes.data(), bytes.size());
@@ -226,7 +226,7 @@ std::string safetensors_header(std::string_view name, std::span<const std::int64
     const std::uint64_t bytes = element_count(shape).value_or(0) * sizeof(float);
     nlohmann::ordered_json header;
     header[std::string(name)] = {
-        {"dtype", float32}, {"shape", std::vector<std::int64_t>(shape.begin(), shape.end())}, {"data_offsets", {0, bytes}}};
+        {"dtype", float32_dtype}, {"shape", std::vector<std::int64_t>(shape.begin(), shape.end())}, {"data_offsets", {0, bytes}}};
     std::string text = header.dump();
     text.append((8 - text.size() % 8) % 8, ' ');  // so that the data are aligned
     std::string result(safetensors_length_bytes, '\0');

@@ -10,14 +10,11 @@
 #include "model/geometry.hpp"
 #include "model/planner.hpp"
 #include "model/rates.hpp"
+#include "support/rounding.hpp"
 
 namespace kiln {
 
 namespace {
-
-constexpr std::int64_t ceil_divide(std::int64_t a, std::int64_t b) {
-    return (a + b - 1) / b;
-}
 
 /// Specs that the kernel was written and checked for; others belong to other families.
 bool is_admitted(const ModelSpec& spec) {

@@ -6,17 +6,11 @@
 #include <set>
 
 #include "model/geometry.hpp"
+#include "support/rounding.hpp"
 
 namespace kiln {
 
 namespace {
-
-constexpr std::int64_t ceil_divide(std::int64_t a, std::int64_t b) {
-    return (a + b - 1) / b;
-}
-constexpr std::int64_t round_up(std::int64_t a, std::int64_t b) {
-    return ceil_divide(a, b) * b;
-}
 
 /// How many lines of length `line` a run of `run` neighbours can touch, where runs follow each other from a line's start.
 constexpr std::int64_t lines_touched(std::int64_t run, std::int64_t line) {

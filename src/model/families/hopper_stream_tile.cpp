@@ -4,17 +4,11 @@
 #include <algorithm>
 
 #include "model/geometry.hpp"
+#include "support/rounding.hpp"
 
 namespace kiln {
 
 namespace {
-
-constexpr std::int64_t ceil_divide(std::int64_t a, std::int64_t b) {
-    return (a + b - 1) / b;
-}
-constexpr std::int64_t round_up(std::int64_t a, std::int64_t b) {
-    return ceil_divide(a, b) * b;
-}
 
 constexpr std::int64_t warp_columns = 16;
 constexpr std::int64_t max_chain = 9;  // k-steps that one chain on the tensor cores adds up

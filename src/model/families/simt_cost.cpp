@@ -5,14 +5,11 @@
 #include <cmath>
 
 #include "model/geometry.hpp"
+#include "support/rounding.hpp"
 
 namespace kiln {
 
 namespace {
-
-constexpr std::int64_t ceil_divide(std::int64_t a, std::int64_t b) {
-    return (a + b - 1) / b;
-}
 
 /// Cycles of one multiprocessor's units for one tile of positions by one of filters; and those that each role of a block would
 /// take for it with the multiprocessor to itself.

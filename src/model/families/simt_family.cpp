@@ -9,15 +9,13 @@
 #include "model/families/simt_tile.hpp"
 #include "model/planner.hpp"
 #include "model/rates.hpp"
+#include "support/rounding.hpp"
 
 namespace kiln {
 
 namespace {
 
-constexpr std::int64_t ceil_divide(std::int64_t a, std::int64_t b) {
-    return (a + b - 1) / b;
-}
-constexpr std::int64_t longest_chunk = 40;
+constexpr std::int64_t longest_simt_chunk = 40;
 constexpr std::int64_t most_pixels_at_once = 100;  // of a lane: more loads in flight than memory's latency asks for
 
 /// Channels at a time: as many as keep a chunk short with few that pad the last one; half as many, for chips with less shared
@@ -25,7 +23,7 @@ constexpr std::int64_t most_pixels_at_once = 100;  // of a lane: more loads in f
 std::vector<std::int64_t> chunk_channel_choices(const ModelSpec& spec, const SimtWindows& windows) {
     const std::int64_t taps = windows.taps_h * windows.taps_w;
     std::int64_t best = 1, best_work = 0;
-    for (std::int64_t channels = 1; channels <= spec.in_channels && (channels == 1 || channels * taps <= longest_chunk);
+    for (std::int64_t channels = 1; channels <= spec.in_channels && (channels == 1 || channels * taps <= longest_simt_chunk);
          ++channels) {
         const std::int64_t work = ceil_divide(spec.in_channels, channels) * (channels * taps + 4);
         if (best_work == 0 || work <= best_work) {
@@ -35,7 +33,7 @@ std::vector<std::int64_t> chunk_channel_choices(const ModelSpec& spec, const Sim
     }
     std::vector<std::int64_t> choices{best};
     if (best > 1) choices.push_back(best / 2);
-    if (2 * best <= spec.in_channels && 2 * best * taps <= 2 * longest_chunk) choices.push_back(2 * best);
+    if (2 * best <= spec.in_channels && 2 * best * taps <= 2 * longest_simt_chunk) choices.push_back(2 * best);
     return choices;
 }
 

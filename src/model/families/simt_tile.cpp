@@ -3,13 +3,11 @@
 
 #include <algorithm>
 
+#include "support/rounding.hpp"
+
 namespace kiln {
 
 namespace {
-
-constexpr std::int64_t ceil_divide(std::int64_t a, std::int64_t b) {
-    return (a + b - 1) / b;
-}
 
 // What one lane may hold and unroll for a small window.
 constexpr std::int64_t most_taps = 49;

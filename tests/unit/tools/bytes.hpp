@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstring>
 #include <span>
@@ -9,6 +10,9 @@
 #include <vector>
 
 namespace kiln::tools {
+
+/// Numbers to write and read again.
+inline constexpr std::array<float, 6> six{1.5F, -2.0F, 3.25F, 0.0F, 1e30F, -1e-30F};
 
 inline std::vector<std::byte> to_bytes(std::string_view text) {
     std::vector<std::byte> bytes(text.size());

@@ -12,8 +12,6 @@ using namespace kiln::tools;
 
 namespace {
 
-constexpr std::array<float, 6> six{1.5F, -2.0F, 3.25F, 0.0F, 1e30F, -1e-30F};
-
 std::string little_endian(std::size_t value, int bytes) {
     std::string text;
     for (int i = 0; i < bytes; ++i) text += static_cast<char>(value >> (8 * i) & 0xff);
@@ -21,7 +19,7 @@ std::string little_endian(std::size_t value, int bytes) {
 }
 
 /// A file with this dictionary, as NumPy frames it.
-std::string file_with(const std::string& dictionary, const std::string& data, int version = 1) {
+std::string npy_file(const std::string& dictionary, const std::string& data, int version = 1) {
     const std::string header = dictionary + "  \n";
     return "\x93NUMPY" + little_endian(static_cast<std::size_t>(version), 1) + '\0' +
            little_endian(header.size(), version == 1 ? 2 : 4) + header + data;
@@ -31,9 +29,9 @@ std::string dictionary(const std::string& descr, const std::string& order, const
     return "{'descr': " + descr + ", 'fortran_order': " + order + ", 'shape': " + shape + ", }";
 }
 
-const std::string good = file_with(dictionary("'<f4'", "False", "(2, 3)"), raw(six));
+const std::string good_npy = npy_file(dictionary("'<f4'", "False", "(2, 3)"), raw(six));
 
-std::string message_of(const std::string& file) {
+std::string npy_message_of(const std::string& file) {
     const auto tensor = parse_npy(to_bytes(file), "x.npy");
     if (tensor) return "accepted";
     CHECK(tensor.error().code == ErrorCode::bad_file);
@@ -44,7 +42,7 @@ std::string message_of(const std::string& file) {
 
 TEST_CASE("an array of float32 in C order is read, in each version of the format") {
     for (const int version : {1, 2, 3}) {
-        const auto tensor = parse_npy(to_bytes(file_with(dictionary("'<f4'", "False", "(2, 3)"), raw(six), version)), "x.npy");
+        const auto tensor = parse_npy(to_bytes(npy_file(dictionary("'<f4'", "False", "(2, 3)"), raw(six), version)), "x.npy");
         REQUIRE(tensor);
         CHECK(tensor->shape == std::vector<std::int64_t>{2, 3});
         CHECK(tensor->values == std::vector<float>(six.begin(), six.end()));
@@ -60,19 +58,20 @@ TEST_CASE("what Python may write in the dictionary is read") {
              std::string("{'descr': '<f4', 'fortran_order': False, 'shape': (), }"),
          }) {
         INFO(text);
-        CHECK(message_of(file_with(text, one)) == "accepted");
+        CHECK(npy_message_of(npy_file(text, one)) == "accepted");
     }
 }
 
 TEST_CASE("an array without elements is read, whatever its other sizes are") {
-    CHECK(message_of(file_with(dictionary("'<f4'", "False", "(0, 9223372036854775807, 9223372036854775807)"), "")) == "accepted");
-    CHECK(message_of(file_with(dictionary("'<f4'", "False", "(9223372036854775807, 0)"), "")) == "accepted");
+    CHECK(npy_message_of(npy_file(dictionary("'<f4'", "False", "(0, 9223372036854775807, 9223372036854775807)"), "")) ==
+          "accepted");
+    CHECK(npy_message_of(npy_file(dictionary("'<f4'", "False", "(9223372036854775807, 0)"), "")) == "accepted");
 }
 
 TEST_CASE("each kind of file that is not taken is refused, with what was found and what is allowed") {
     const std::string data = raw(six);
     const auto with = [&](const char* descr, const char* order, const char* shape) {
-        return file_with(dictionary(descr, order, shape), data);
+        return npy_file(dictionary(descr, order, shape), data);
     };
     const std::map<std::string, std::string> cases{
         {with("'<f4'", "True", "(2, 3)"),
@@ -92,12 +91,12 @@ TEST_CASE("each kind of file that is not taken is refused, with what was found a
          "x.npy: the header has '9223372036854775808,), }  ?' where a size of 0 to 2^63 - 1 is allowed"},
         {with("'<f4'", "False", "[2, 3]"), "x.npy: the header has '[2, 3], }  ?' where a tuple is allowed"},
         {with("'<f4'", "0", "(2, 3)"), "x.npy: the header has '0, 'shape': (2, 3), }  ?' where True or False is allowed"},
-        {file_with("{'descr': '<f4', 'shape': (2, 3)}", data),
+        {npy_file("{'descr': '<f4', 'shape': (2, 3)}", data),
          "x.npy: the header lacks a key; it must have 'descr', 'fortran_order' and 'shape'"},
-        {file_with("{'descr': '<f4', 'descr': '<f4'}", data), "x.npy: the header has the key 'descr' twice"},
-        {file_with("{'order': 'C'}", data),
+        {npy_file("{'descr': '<f4', 'descr': '<f4'}", data), "x.npy: the header has the key 'descr' twice"},
+        {npy_file("{'order': 'C'}", data),
          "x.npy: the header has the key 'order'; allowed are 'descr', 'fortran_order' and 'shape'"},
-        {file_with(dictionary("'<f4'", "False", "(2, 3)") + " x", data),
+        {npy_file(dictionary("'<f4'", "False", "(2, 3)") + " x", data),
          "x.npy: the header has 'x  ?' where nothing after the dictionary is allowed"},
         {"", "x.npy: does not begin as a .npy file does ('\\x93NUMPY')"},
         {"PK\x03\x04 a zip archive", "x.npy: does not begin as a .npy file does ('\\x93NUMPY')"},
@@ -110,24 +109,24 @@ TEST_CASE("each kind of file that is not taken is refused, with what was found a
     };
     for (const auto& [file, message] : cases) {
         INFO(file);
-        CHECK(message_of(file) == message);
+        CHECK(npy_message_of(file) == message);
     }
 }
 
 TEST_CASE("a file that is cut anywhere is refused") {
-    for (std::size_t length = 0; length < good.size(); ++length) {
+    for (std::size_t length = 0; length < good_npy.size(); ++length) {
         INFO(length);
-        CHECK(message_of(good.substr(0, length)) != "accepted");
+        CHECK(npy_message_of(good_npy.substr(0, length)) != "accepted");
     }
-    CHECK(message_of(good) == "accepted");
-    CHECK(message_of(good + '\0') != "accepted");
+    CHECK(npy_message_of(good_npy) == "accepted");
+    CHECK(npy_message_of(good_npy + '\0') != "accepted");
 }
 
 TEST_CASE("a file with any byte changed is refused, or read with the same size") {
-    const std::size_t data_offset = good.size() - sizeof six;
-    for (std::size_t place = 0; place < good.size(); ++place) {
+    const std::size_t data_offset = good_npy.size() - sizeof six;
+    for (std::size_t place = 0; place < good_npy.size(); ++place) {
         for (const int change : {0x01, 0x20, 0x80, 0xff}) {
-            std::string changed = good;
+            std::string changed = good_npy;
             changed[place] = static_cast<char>(changed[place] ^ change);
             const auto tensor = parse_npy(to_bytes(changed), "x.npy");
             INFO(place << " ^ " << change);

@@ -12,9 +12,7 @@ using namespace kiln::tools;
 
 namespace {
 
-constexpr std::array<float, 6> six{1.5F, -2.0F, 3.25F, 0.0F, 1e30F, -1e-30F};
-
-std::string file_with(const std::string& header, const std::string& data) {
+std::string safetensors_file(const std::string& header, const std::string& data) {
     const std::array<std::uint64_t, 1> length{header.size()};
     return raw(length) + header + data;
 }
@@ -30,9 +28,10 @@ std::string tensor_json(const std::string& name, const std::string& dtype, const
 
 const std::string bias_json = tensor_json("conv.bias", "F32", "[2]", "[0,8]");
 const std::string weight_json = tensor_json("conv.weight", "F32", "[2,1,2,1]", "[8,24]");
-const std::string good = file_with(object(weight_json + R"(,"__metadata__":{"format":"pt"},)" + bias_json) + "   ", raw(six));
+const std::string good_safetensors =
+    safetensors_file(object(weight_json + R"(,"__metadata__":{"format":"pt"},)" + bias_json) + "   ", raw(six));
 
-std::string message_of(const std::string& file) {
+std::string safetensors_message_of(const std::string& file) {
     const auto tensors = parse_safetensors(to_bytes(file), "x");
     if (tensors) return "accepted";
     CHECK(tensors.error().code == ErrorCode::bad_file);
@@ -40,8 +39,8 @@ std::string message_of(const std::string& file) {
 }
 
 /// The message for a file with 24 bytes of data and this header.
-std::string message_for(const std::string& header) {
-    return message_of(file_with(header, raw(six)));
+std::string safetensors_message_for(const std::string& header) {
+    return safetensors_message_of(safetensors_file(header, raw(six)));
 }
 
 std::string choice_among(const std::vector<std::string>& names) {
@@ -55,7 +54,7 @@ std::string choice_among(const std::vector<std::string>& names) {
 }  // namespace
 
 TEST_CASE("tensors are read by their offsets, metadata are left alone") {
-    const auto tensors = parse_safetensors(to_bytes(good), "x");
+    const auto tensors = parse_safetensors(to_bytes(good_safetensors), "x");
     REQUIRE(tensors);
     REQUIRE(tensors->size() == 2);
     CHECK((*tensors)[0].name == "conv.bias");
@@ -66,10 +65,10 @@ TEST_CASE("tensors are read by their offsets, metadata are left alone") {
 }
 
 TEST_CASE("other types, empty tensors and scalars may be there") {
-    CHECK(message_for(object(tensor_json("a", "BF16", "[4]", "[0,8]") + "," + tensor_json("b", "I64", "[]", "[8,16]") + "," +
-                             tensor_json("e", "F32", "[0,7]", "[16,16]") + "," +
-                             tensor_json("c", "F4_NEW", "[99]", "[16,24]"))) == "accepted");
-    CHECK(message_of(file_with("{}", "")) == "accepted");
+    CHECK(safetensors_message_for(object(
+              tensor_json("a", "BF16", "[4]", "[0,8]") + "," + tensor_json("b", "I64", "[]", "[8,16]") + "," +
+              tensor_json("e", "F32", "[0,7]", "[16,16]") + "," + tensor_json("c", "F4_NEW", "[99]", "[16,24]"))) == "accepted");
+    CHECK(safetensors_message_of(safetensors_file("{}", "")) == "accepted");
 }
 
 TEST_CASE("each broken rule is refused, with what was found and what is allowed") {
@@ -113,9 +112,9 @@ TEST_CASE("each broken rule is refused, with what was found and what is allowed"
     };
     for (const auto& [header, message] : cases) {
         INFO(header);
-        CHECK(message_for(header) == message);
+        CHECK(safetensors_message_for(header) == message);
     }
-    CHECK(message_for("{,}").find("x: the safetensors header is not valid JSON: ") == 0);
+    CHECK(safetensors_message_for("{,}").find("x: the safetensors header is not valid JSON: ") == 0);
 }
 
 TEST_CASE("a header's length is checked before anything is read") {
@@ -133,20 +132,20 @@ TEST_CASE("a header's length is checked before anything is read") {
 }
 
 TEST_CASE("a file of tensors that is cut anywhere is refused") {
-    for (std::size_t length = 0; length < good.size(); ++length) {
+    for (std::size_t length = 0; length < good_safetensors.size(); ++length) {
         INFO(length);
-        CHECK(message_of(good.substr(0, length)) != "accepted");
+        CHECK(safetensors_message_of(good_safetensors.substr(0, length)) != "accepted");
     }
-    CHECK(message_of(good + '\0') != "accepted");
+    CHECK(safetensors_message_of(good_safetensors + '\0') != "accepted");
 }
 
 TEST_CASE("a file of tensors with any byte changed is refused, or each tensor still has the values its shape needs") {
-    for (std::size_t place = 0; place < good.size(); ++place) {
+    for (std::size_t place = 0; place < good_safetensors.size(); ++place) {
         for (const int change : {0x01, 0x02, 0x10, 0x80}) {
-            std::string changed = good;
+            std::string changed = good_safetensors;
             changed[place] = static_cast<char>(changed[place] ^ change);
             const auto tensors = parse_safetensors(to_bytes(changed), "x");
-            if (place >= good.size() - sizeof six) CHECK(tensors);
+            if (place >= good_safetensors.size() - sizeof six) CHECK(tensors);
             if (!tensors) continue;
             for (const NamedTensor& each : *tensors) {
                 INFO(place << " ^ " << change);

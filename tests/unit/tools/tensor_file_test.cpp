@@ -15,8 +15,6 @@ using namespace kiln::tools;
 
 namespace {
 
-constexpr std::array<float, 6> six{1.5F, -2.0F, 3.25F, 0.0F, 1e30F, -1e-30F};
-
 /// Writes a file into the folder.
 std::filesystem::path write(const test::TemporaryDirectory& folder, const std::string& name, const std::string& bytes) {
     std::ofstream(folder.path() / name, std::ios::binary) << bytes;
