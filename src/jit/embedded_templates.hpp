@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -8,7 +9,7 @@ namespace kiln {
 
 struct EmbeddedTemplate {
     std::string_view name;
-    std::string_view text;
+    std::string text;
 };
 
 /// The files of `kernel_templates/`, built into the library.

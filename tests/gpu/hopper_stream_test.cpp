@@ -66,7 +66,7 @@ TEST_CASE("the streaming family: every way to bring rows, in streams that share 
         const std::vector<Plan> plans = stream_plans(random.spec);
         if (plans.empty()) continue;
         compile_ahead(random.spec, plans);
-        for (const std::size_t offset : {0, 1, 2}) check_contract(random, plans, Tolerance::sum, offset);
+        for (const std::size_t offset : {0U, 1U, 2U}) check_contract(random, plans, Tolerance::sum, offset);
     }
 }
 

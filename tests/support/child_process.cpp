@@ -17,7 +17,7 @@ ChildResult run_forked(const std::function<int()>& body) {
     const pid_t child = fork();
     if (child < 0) throw std::runtime_error("fork");
     if (child == 0) {
-        alarm(60);
+        alarm(300);  // a child that hangs; one that only waits for a busy machine may take minutes
         dup2(ends[1], STDOUT_FILENO);
         dup2(ends[1], STDERR_FILENO);
         close(ends[0]);

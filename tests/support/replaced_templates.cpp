@@ -7,7 +7,6 @@
 #include <fstream>
 #include <iostream>
 #include <iterator>
-#include <list>
 #include <string>
 #include <vector>
 
@@ -24,15 +23,15 @@ namespace {
 
 /// A folder in which none is replaced would let every mutation survive unseen.
 Templates replaced(const std::filesystem::path& folder) {
-    static std::list<std::string> texts;
+    bool is_any_replaced = false;
     Templates templates = templates_as_built();
     for (EmbeddedTemplate& each : templates) {
         std::ifstream file(folder / (std::string(each.name) + ".cu"), std::ios::binary);
         if (!file) continue;
-        texts.emplace_back(std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>());
-        each.text = texts.back();
+        each.text.assign(std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>());
+        is_any_replaced = true;
     }
-    if (texts.empty()) {
+    if (!is_any_replaced) {
         std::cerr << folder << " replaces no template\n";
         std::abort();
     }

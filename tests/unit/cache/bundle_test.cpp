@@ -119,7 +119,7 @@ TEST_CASE("an index that lies is caught though every hash is right") {
     }
     SECTION("entries that overlap, or reach outside") {
         for (const std::uint64_t lie : {std::uint64_t{0}, std::uint64_t{1} << 40, ~std::uint64_t{0}}) {
-            for (const std::size_t field : {16, 24}) {
+            for (const std::size_t field : {16U, 24U}) {
                 Bytes bytes = head_of(good);
                 store_little<std::uint64_t>(bytes, bundle::header_bytes + field, lie);
                 Hasher hasher;

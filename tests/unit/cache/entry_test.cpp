@@ -110,7 +110,7 @@ TEST_CASE("another format version is not damage, whatever follows it") {
 TEST_CASE("lengths that lie are caught though every hash is right") {
     const Bytes file = sample_entry();
     const auto head_bytes = static_cast<std::size_t>(load_little<std::uint64_t>(file, 16));
-    for (const std::size_t field : {16, 24, 32, 40}) {
+    for (const std::size_t field : {16U, 24U, 32U, 40U}) {
         for (const std::uint64_t lie : {std::uint64_t{0}, std::uint64_t{1}, std::uint64_t{1} << 40, ~std::uint64_t{0}}) {
             CAPTURE(field, lie);
             Bytes altered = file;

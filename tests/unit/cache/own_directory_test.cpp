@@ -72,7 +72,7 @@ TEST_CASE("a directory is made with its parents, for all to read and the owner t
 }
 
 TEST_CASE("whatever the rights of the named directory, the own one inside is used") {
-    for (const mode_t mode : {0777, 02770, 0775, 01777}) {
+    for (const mode_t mode : {0777U, 02770U, 0775U, 01777U}) {
         CAPTURE(mode);
         const TemporaryDirectory temporary;
         REQUIRE(chmod(temporary.path().c_str(), mode) == 0);
@@ -106,7 +106,7 @@ TEST_CASE("an own directory that is a link or a file is refused") {
 }
 
 TEST_CASE("an own directory that others can write to is refused, unless every named path is accepted") {
-    for (const mode_t mode : {0775, 0757, 0777, 02770}) {
+    for (const mode_t mode : {0775U, 0757U, 0777U, 02770U}) {
         CAPTURE(mode);
         const TemporaryDirectory temporary;
         std::filesystem::create_directory(temporary / own_name());
@@ -142,7 +142,7 @@ TEST_CASE("who could have written a layer decides whether it is believed") {
     CHECK(trust::objection_to_layer(facts_of(0, 0755), false, "/layer").empty());
     CHECK_FALSE(trust::objection_to_layer(facts_of(other, 0755), false, "/layer").empty());
     CHECK(trust::objection_to_layer(facts_of(other, 0755), true, "/layer").empty());
-    for (const mode_t mode : {0775, 0757, 0777}) {
+    for (const mode_t mode : {0775U, 0757U, 0777U}) {
         CHECK_FALSE(trust::objection_to_layer(facts_of(me, mode), false, "/layer").empty());
         CHECK(trust::objection_to_layer(facts_of(me, mode), true, "/layer").find("KILN_CACHE_TRUST=any") != std::string::npos);
     }

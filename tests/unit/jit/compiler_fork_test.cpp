@@ -7,6 +7,7 @@
 #include "real_nvrtc.hpp"
 #include "support/catch.hpp"
 #include "support/child_process.hpp"
+#include "support/sanitized.hpp"
 
 using namespace kiln;
 using kiln::test::real_nvrtc;
@@ -41,10 +42,9 @@ TEST_CASE("a child compiles where the parent has not, and where it has") {
     CHECK(child.status == 0);
 }
 
-// Hidden: a child was seen to hang in two of three runs of all tests at once, and in none of about a hundred of this case by
-// itself, other load beside it or not. Not understood yet; a thread's first use of NVRTC's thread-local storage, under a lock of
-// the dynamic linker's, is the suspect.
-TEST_CASE("a child that was forked in the middle of a compile compiles, and so do its threads and its children", "[.]") {
+// Only without a sanitizer: ASan's allocator and TSan's threads do not survive a fork while another thread is inside them.
+TEST_CASE("a child that was forked in the middle of a compile compiles, and so do its threads and its children") {
+    if (kiln::test::is_sanitized) kiln::test::skip("sanitizers do not survive a fork beside threads");
     const auto nvrtc = real_nvrtc();
     const Arch arch = nvrtc.supported_archs().front();
     const std::string slow = slow_kernel();
