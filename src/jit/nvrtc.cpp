@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <ctime>
 #include <memory>
 
 #include "driver/arch_table.hpp"
@@ -21,6 +22,13 @@ std::atomic<const Nvrtc*> the_library{nullptr};
 std::atomic<int> holds{0};
 std::atomic<bool> must_copy{false};  ///< in a child that was forked while the parent was inside the library
 
+/// NVRTC asks for the local time when it starts to compile, under a lock of libc's that a fork does not renew: a child whose parent
+/// had a thread in there waits for ever as soon as it wants the time itself. With the zone already loaded a thread is in there for
+/// less than a microsecond, and this waits until it is out.
+void before_fork() noexcept {
+    if (holds.load() > 0) tzset();
+}
+
 /// The child's holds are none, whatever the parent's other threads were doing; what they were inside is never used again.
 void after_fork_in_child() noexcept {
     if (holds.exchange(0) == 0) return;
@@ -28,7 +36,7 @@ void after_fork_in_child() noexcept {
     must_copy.store(true);
 }
 
-[[maybe_unused]] const int is_watching = pthread_atfork(nullptr, nullptr, after_fork_in_child);
+[[maybe_unused]] const int is_watching = pthread_atfork(before_fork, nullptr, after_fork_in_child);
 
 bool resolve_all(const DynamicLibrary& opened, NvrtcEntryPoints& functions) {
 #define KILN_RESOLVE(name, symbol) \
@@ -129,6 +137,7 @@ Result<const Nvrtc*> NvrtcInUse::library() const {
     if (nvrtc != nullptr) return nvrtc;
     auto loaded = find_and_load();
     if (!loaded) return pass_on(loaded);
+    tzset();  // reads the zone's file: not to be done in the middle of a compile, see before_fork
     if (!the_library.compare_exchange_strong(nvrtc, loaded->get(), std::memory_order_acq_rel)) return nvrtc;
     nvrtc = loaded->release();
     log::debug("NVRTC {} is {}", nvrtc->version(), nvrtc->path);
