@@ -45,8 +45,8 @@ __device__ __forceinline__ void sum_line(const float* pixels, int x, int width, 
     }
 }
 
-/// One thread's columns of a block. Boxes that no window uses may come from anything, so lines past the segment's may be read,
-/// but they are not stored.
+/// One thread's columns of a block. Lines past the segment's may be another stage's, on their way, or a map: they are not read,
+/// and the boxes that they would be in are used by no window. `is_full`: there are none.
 template <bool is_full>
 __device__ __forceinline__ void build_columns(const ForwardArguments& arguments, const Layout& layout, const Block& block,
                                               const float* pixels, int x, float* map) {
@@ -54,7 +54,8 @@ __device__ __forceinline__ void build_columns(const ForwardArguments& arguments,
 #pragma unroll
     for (int i = 0; i < block_lines; ++i) {
         if (!uses_line(i)) continue;
-        const bool inside = padding_h == 0 || static_cast<unsigned>(block.y + i) < static_cast<unsigned>(arguments.height);
+        const bool inside = (is_full || i < block.lines) &&
+                            (padding_h == 0 || static_cast<unsigned>(block.y + i) < static_cast<unsigned>(arguments.height));
         sum_line(pixels + i * layout.pixel_pitch, x, arguments.width, inside, lines[i]);
     }
 #pragma unroll
@@ -112,7 +113,7 @@ __device__ __forceinline__ void build_maps(const ForwardArguments& arguments, un
                                   alignment(arguments, block.source, input_channel_of(chunk, channel));
                 const float* const from = pixels + start + column + (layout.by_rows ? 0 : block.x);
                 float* const to = map + channel * layout.channel_stride + phase * layout.phase_stride + block.map + q;
-                if (block.groups >= map_rows) {
+                if (block.groups >= map_rows && block.lines >= block_lines) {
                     build_columns<true>(arguments, layout, block, from, block.x + column, to);
                 } else {
                     build_columns<false>(arguments, layout, block, from, block.x + column, to);

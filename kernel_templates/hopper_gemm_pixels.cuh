@@ -19,7 +19,8 @@ struct __align__(16) Block {
     unsigned source;  // which the alignment follows from
     int x, y;         // the first pixel's place in the image; negative in the padding
     int groups;       // that are the segment's
-    int unused[2];
+    int lines;        // that the segment has from the block's first
+    int unused;
 };
 static_assert(sizeof(Block) == 32);
 
@@ -83,7 +84,8 @@ __device__ __forceinline__ int list_blocks(const Segments& segments, Block* bloc
                      segment.x(),
                      segment.y() + Rows::step * group,
                      groups,
-                     {}};
+                     segment.lines() - Rows::step * group,
+                     0};
     }
     return count;
 }
