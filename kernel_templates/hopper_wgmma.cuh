@@ -29,7 +29,8 @@ __device__ __forceinline__ void wgmma_wait_group() {
 
 /// Describes B, K-major without swizzle: core matrices of 8 columns (of N) × 16 bytes (of K), each 128 contiguous bytes.
 /// `k_step_bytes`: from a core matrix to the next along K; `n_step_bytes`: along N.
-__device__ __forceinline__ constexpr unsigned long long wgmma_descriptor(unsigned address, unsigned k_step_bytes, unsigned n_step_bytes) {
+__device__ __forceinline__ constexpr unsigned long long wgmma_descriptor(unsigned address, unsigned k_step_bytes,
+                                                                         unsigned n_step_bytes) {
     return static_cast<unsigned long long>((address & 0x3ffff) >> 4) | static_cast<unsigned long long>(k_step_bytes >> 4) << 16 |
            static_cast<unsigned long long>(n_step_bytes >> 4) << 32;
 }

@@ -12,8 +12,6 @@
 #include "support/files.hpp"
 #include "support/hash.hpp"
 
-namespace kiln {
-
 /// Many entries in one file, to carry about and to use in place. The same entries give the same bytes.
 ///
 ///     bundle  := header index entries trailer
@@ -28,7 +26,7 @@ namespace kiln {
 ///
 /// Integers are little-endian, reserved ones zero. The head can be verified without reading the entries, each of which verifies
 /// itself, so a bundle is opened at the cost of its index. The offsets follow from the sizes; what does not fit is damage.
-namespace bundle {
+namespace kiln::bundle {
 
 inline constexpr std::uint32_t format_version = 1;
 inline constexpr std::size_t header_bytes = 64;
@@ -58,5 +56,4 @@ using Index = std::vector<Record>;
 /// The bytes of one entry, fewer if the file has been cut since.
 [[nodiscard]] Io<Bytes> read_entry(int file, const Record& record);
 
-}  // namespace bundle
-}  // namespace kiln
+}  // namespace kiln::bundle

@@ -9,7 +9,7 @@ namespace kiln {
 namespace {
 
 /// Never destroyed: models may still count while static objects go.
-Counters& counters() noexcept {
+Counters& counters() {
     static auto* const all = new ProcessLocal<Counters>([] { return std::make_unique<Counters>(); });
     return all->get();
 }

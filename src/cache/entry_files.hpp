@@ -11,11 +11,9 @@
 #include "cache/miss.hpp"
 #include "support/files.hpp"
 
-namespace kiln {
-
 /// Reading and writing the entries below a cache directory that is already open. Names are those of cache/layout.hpp; every path
 /// is relative to that descriptor, and no link is followed.
-namespace entry_files {
+namespace kiln::entry_files {
 
 /// Says why a file must not be believed; an empty sentence if it may.
 using Objection = std::function<std::string(const struct stat& facts, const std::string& path)>;
@@ -56,5 +54,4 @@ void for_each(int directory, const std::function<void(const File&)>& call);
 /// Calls with what the head of each entry says; `path` is that of the directory.
 void list(int directory, const std::string& path, const ListFunction& call);
 
-}  // namespace entry_files
-}  // namespace kiln
+}  // namespace kiln::entry_files

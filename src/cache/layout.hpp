@@ -4,8 +4,6 @@
 #include <string>
 #include <string_view>
 
-namespace kiln {
-
 /// How files are named below a cache directory (a user's `u<uid>` directory, or a layer):
 ///
 ///     lock                                    locked byte by byte, never unlinked
@@ -14,7 +12,7 @@ namespace kiln {
 ///     <hh>/tmp.<16 hexadecimal digits>        an entry being written (support/atomic_file.hpp)
 ///
 /// Whatever has another name is not ours: it is never read, evicted or cleared.
-namespace layout {
+namespace kiln::layout {
 
 inline constexpr std::string_view entry_suffix = ".kiln";
 inline constexpr const char* lock_file = "lock";
@@ -29,5 +27,4 @@ inline constexpr const char* lock_file = "lock";
 /// The key's name if this is an entry's file name in this shard; empty otherwise.
 [[nodiscard]] std::string_view key_name_of_file(std::string_view shard, std::string_view file) noexcept;
 
-}  // namespace layout
-}  // namespace kiln
+}  // namespace kiln::layout

@@ -5,11 +5,9 @@
 
 #include <string>
 
-namespace kiln {
-
 /// Whom Kiln believes. A cubin is code that will run as this user, and a checksum authenticates nothing: what counts is who could
 /// have written it. Each check answers with an empty string, or with a sentence that names the path and says how to mend it.
-namespace trust {
+namespace kiln::trust {
 
 /// The user's own directory and the files in it: owned by the effective user, and writable by nobody else.
 [[nodiscard]] std::string objection_to_own(const struct stat& facts, const std::string& path);
@@ -18,5 +16,4 @@ namespace trust {
 /// writable by group or others.
 [[nodiscard]] std::string objection_to_layer(const struct stat& facts, bool read_only_mount, const std::string& path);
 
-}  // namespace trust
-}  // namespace kiln
+}  // namespace kiln::trust

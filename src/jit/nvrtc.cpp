@@ -22,9 +22,9 @@ std::atomic<const Nvrtc*> the_library{nullptr};
 std::atomic<int> holds{0};
 std::atomic<bool> must_copy{false};  ///< in a child that was forked while the parent was inside the library
 
-/// NVRTC asks for the local time when it starts to compile, under a lock of libc's that a fork does not renew: a child whose parent
-/// had a thread in there waits for ever as soon as it wants the time itself. With the zone already loaded a thread is in there for
-/// less than a microsecond, and this waits until it is out.
+/// NVRTC asks for the local time when it starts to compile, under a lock of libc's that a fork does not renew: a child whose
+/// parent had a thread in there waits for ever as soon as it wants the time itself. With the zone already loaded a thread is in
+/// there for less than a microsecond, and this waits until it is out.
 void before_fork() noexcept {
     if (holds.load() > 0) tzset();
 }
@@ -132,6 +132,7 @@ NvrtcInUse::~NvrtcInUse() {
 }
 
 // Two threads may both load it at first: dlopen counts, and the facts are the same. A lock could stay locked in a forked child.
+// NOLINTNEXTLINE(readability-convert-member-functions-to-static): who asks for the library must hold it
 Result<const Nvrtc*> NvrtcInUse::library() const {
     const Nvrtc* nvrtc = the_library.load(std::memory_order_acquire);
     if (nvrtc != nullptr) return nvrtc;

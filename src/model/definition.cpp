@@ -6,6 +6,7 @@
 
 #include "model/geometry.hpp"
 #include "support/parallel.hpp"
+#include "support/rounding.hpp"
 
 namespace kiln {
 
@@ -48,7 +49,7 @@ void convolve_row(const ModelSpec& spec, std::span<const float> filter, double b
 /// τ(z), given S.
 double logit_bound(const ModelSpec& spec, double bias, double magnitude) {
     constexpr double u = 0x1p-24;
-    const auto chunks = static_cast<double>((reduction_length(spec) + 31) / 32);
+    const auto chunks = static_cast<double>(ceil_divide(reduction_length(spec), 32));
     const auto pool = static_cast<double>(spec.pool_kernel_size.height + spec.pool_kernel_size.width);
     const double rounded_operands = spec.math == Math::tf32 ? 0x1p-10 * magnitude : 0.0;
     return u * (2 * std::abs(bias) + (44 + pool + chunks) * magnitude) + rounded_operands;

@@ -23,7 +23,7 @@ struct MemoKey {
 struct MemoHash {
     std::size_t operator()(const MemoKey& key) const noexcept {
         const ModelSpec& spec = key.spec;
-        std::size_t hash = static_cast<std::size_t>(key.arch.number());
+        auto hash = static_cast<std::size_t>(key.arch.number());
         for (const std::int64_t each :
              {spec.in_channels, spec.out_channels, spec.kernel_size.height, spec.kernel_size.width, spec.pool_kernel_size.height,
               spec.pool_kernel_size.width, spec.stride.height, spec.padding.height,

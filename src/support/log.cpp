@@ -73,7 +73,7 @@ public:
         }
         spdlog::memory_buf_t line;
         formatter_.format(message, line);
-        std::fwrite(line.data(), 1, line.size(), stderr);
+        (void)std::fwrite(line.data(), 1, line.size(), stderr);
     }
 
     void flush() override {}

@@ -65,6 +65,7 @@ Result<void> BenchKernels::launch_empty(CUstream stream) const {
     return empty_.launch({.blocks = 1, .threads = 32}, stream, &arguments);
 }
 
+// NOLINTNEXTLINE(readability-non-const-parameter): the kernel may write there
 Result<void> BenchKernels::launch_read(const void* data, std::uint64_t bytes, float* sink, CUstream stream) const {
     const ReadArguments arguments{.data = data, .vectors = bytes / 16, .sink = sink};
     return read_.launch({.blocks = read_blocks_, .threads = read_threads}, stream, &arguments);

@@ -54,8 +54,8 @@ std::int64_t parse_age(std::string_view option, std::string_view text) {
     if (unit.empty() || unit == "s") seconds = 1;
     if (unit == "m") seconds = 60;
     if (unit == "h") seconds = 3600;
-    if (unit == "d") seconds = 24 * 3600;
-    if (unit == "w") seconds = 7 * 24 * 3600;
+    if (unit == "d") seconds = std::int64_t{24} * 3600;
+    if (unit == "w") seconds = std::int64_t{7} * 24 * 3600;
     if (error != std::errc{} || seconds == 0 || count < 0 || count > most / seconds) {
         throw wrong_usage(fmt::format("{} is '{}'; it must be an age such as 90m, 12h, 30d or 4w", option, text));
     }

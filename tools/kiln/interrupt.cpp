@@ -16,7 +16,8 @@ Interrupt::Interrupt() {
 
 Interrupt::~Interrupt() {
     ending_ = true;
-    pthread_kill(thread_.native_handle(), SIGTERM);  // only wakes the thread
+    // NOLINTNEXTLINE(bugprone-bad-signal-to-kill-thread): the thread waits for signals, this one too; it only wakes
+    pthread_kill(thread_.native_handle(), SIGTERM);
     thread_.join();
     pthread_sigmask(SIG_SETMASK, &before_, nullptr);
 }

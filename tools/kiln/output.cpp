@@ -15,7 +15,7 @@
 namespace kiln::tools {
 namespace {
 
-constexpr std::size_t flush_at_bytes = 64 * 1024;
+constexpr std::size_t flush_at_bytes = std::size_t{64} * 1024;
 
 /// UTF-8 code points: what a column is wide, for the text that Kiln prints.
 std::size_t width_of(std::string_view text) {

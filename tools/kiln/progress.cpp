@@ -21,6 +21,10 @@ std::size_t terminal_columns() {
     return ::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : usual;
 }
 
+void erase_line() {
+    fmt::print(stderr, "\r\x1b[K");
+}
+
 }  // namespace
 
 std::string progress_line(std::size_t done, std::size_t total, const std::string& what, std::size_t columns) {
@@ -38,7 +42,7 @@ ProgressBar::ProgressBar() : active_(is_error_terminal()) {
     if (!active_) return;
     set_log_sink([this](LogLevel, std::string_view message) {
         const std::lock_guard lock(mutex_);
-        erase();
+        erase_line();
         fmt::print(stderr, "kiln: {}\n{}", message, line_);
     });
 }
@@ -46,20 +50,16 @@ ProgressBar::ProgressBar() : active_(is_error_terminal()) {
 ProgressBar::~ProgressBar() {
     if (!active_) return;
     set_log_sink({});
-    erase();
+    erase_line();
 }
 
 void ProgressBar::show(std::size_t done, std::size_t total, const std::string& what) {
     if (!active_) return;
     const std::lock_guard lock(mutex_);
     line_ = progress_line(done, total, what, terminal_columns());
-    erase();
+    erase_line();
     fmt::print(stderr, "{}", line_);
     (void)std::fflush(stderr);
-}
-
-void ProgressBar::erase() const {
-    fmt::print(stderr, "\r\x1b[K");
 }
 
 }  // namespace kiln::tools

@@ -19,8 +19,6 @@ public:
     void show(std::size_t done, std::size_t total, const std::string& what);
 
 private:
-    void erase() const;
-
     const bool active_;
     std::mutex mutex_;
     std::string line_;

@@ -29,7 +29,7 @@ public:
     [[nodiscard]] BoundedSum row_sum(std::int64_t n, std::int64_t i) const {
         const Boxes boxes = boxes_of(n, i);
         const std::int64_t reduction = spec_.in_channels * spec_.kernel_size.height * spec_.kernel_size.width;
-        const double window = static_cast<double>(spec_.pool_kernel_size.height * spec_.pool_kernel_size.width);
+        const auto window = static_cast<double>(spec_.pool_kernel_size.height * spec_.pool_kernel_size.width);
         BoundedSum sum;
         std::vector<double> logits(width());
         std::vector<double> magnitudes(width());

@@ -34,7 +34,7 @@ std::string problem_of(Layer& layer, const ListedEntry& listed, VerifyResult& re
 Result<VerifyResult> verify_cache(const CacheConfiguration& configuration, bool repair,
                                   const std::function<void(const VerifyProblem&)>& each) {
     VerifyResult result;
-    const auto report = [&](VerifyProblem problem) {
+    const auto report = [&](const VerifyProblem& problem) {
         ++result.problems;
         result.repaired += problem.repaired ? 1 : 0;
         if (each) each(problem);
