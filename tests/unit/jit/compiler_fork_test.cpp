@@ -82,6 +82,7 @@ TEST_CASE("fork while NVRTC is being opened", "[.]") {
 }
 
 TEST_CASE("a child that was forked while NVRTC was being opened opens it") {
+    if (kiln::test::is_sanitized) kiln::test::skip("sanitizers do not survive a fork beside threads");
     static_cast<void>(real_nvrtc());
     const auto result = kiln::test::run_case("fork while NVRTC is being opened");
     INFO(result.output);
