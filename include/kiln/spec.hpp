@@ -24,7 +24,7 @@ enum class Activation { sigmoid, identity };
 
 /// How products are made. `fp32`: as accurate as fp32 arithmetic, whatever unit computes it (docs/numerics.md).
 /// `tf32` allows operands rounded to TF32 and one product, where the kernel family that serves the spec has them; else it means
-/// fp32, and `KernelReport::note` says so. No family of this version has.
+/// fp32, and `KernelReport::note` says so.
 enum class Math { fp32, tf32 };
 
 /// The run-time sizes of an input `x[batch, in_channels, height, width]`, in elements.

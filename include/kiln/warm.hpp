@@ -32,6 +32,7 @@ struct WarmOptions {
     CacheOptions cache = {};
     bool dry_run = false;  ///< only look: no kernel is compiled or written
     /// Called after each kernel, from one thread at a time, with how many of how many are done.
+    /// What it throws comes out of `warm`, after the kernels that were begun.
     std::function<void(const WarmReport&, std::size_t done, std::size_t total)> progress = {};
     std::stop_token stop = {};  ///< kernels that have not begun when it fires are reported as stopped
 };

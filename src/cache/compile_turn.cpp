@@ -26,8 +26,8 @@ std::uint64_t byte_of(const Key& key, unsigned attempt) {
 void say_once_that_locks_do_not_work(const std::string& path, const std::string& why) {
     static std::atomic<bool> said{false};
     if (said.exchange(true)) return;
-    log::info("locks do not work in {} ({}): processes that need the same kernel at the same time may each compile it", path,
-              why);
+    log::warning("locks do not work in {} ({}): processes that need the same kernel at the same time may each compile it", path,
+                 why);
 }
 
 }  // namespace

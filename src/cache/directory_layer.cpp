@@ -70,12 +70,14 @@ tl::expected<Bytes, Miss> DirectoryLayer::read(const std::string& key_name) {
 tl::expected<void, Miss> DirectoryLayer::list(const ListFunction& call) {
     const auto layer = open_layer();
     if (!layer) return tl::unexpected(layer.error());
-    entry_files::list(layer->directory.get(), path_, call);
+    auto listed = entry_files::list(layer->directory.get(), path_, call);
     for (const std::string& name : user_directories_) {
         const auto root = open_root(layer->directory.get(), name, path_ + "/" + name);
-        if (root) entry_files::list(root->directory.get(), root->path, call);
+        if (!root) continue;
+        auto inside = entry_files::list(root->directory.get(), root->path, call);
+        if (listed) listed = std::move(inside);
     }
-    return {};
+    return listed;
 }
 
 }  // namespace kiln

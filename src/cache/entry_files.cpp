@@ -29,10 +29,11 @@ Io<FileDescriptor> open_entry(int directory, const std::string& key_name) {
     return open_at(shard->get(), layout::entry_file(key_name), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
 }
 
-/// As many as can be read.
-std::vector<std::string> sorted_names(int directory) {
+/// As many as can be read, and why there may be more.
+std::vector<std::string> sorted_names(int directory, std::error_code& first_error) {
     std::vector<std::string> names;
-    (void)for_each_name(directory, [&](const std::string& name) { names.push_back(name); });
+    const auto read = for_each_name(directory, [&](const std::string& name) { names.push_back(name); });
+    if (!read && !first_error) first_error = read.error();
     std::sort(names.begin(), names.end());
     return names;
 }
@@ -87,28 +88,38 @@ Io<void> write(int directory, const std::string& key_name, ByteView bytes) {
     return file->commit(layout::entry_file(key_name));
 }
 
-bool remove(int directory, const std::string& key_name) {
+Io<void> remove(int directory, const std::string& key_name) {
     const auto shard = open_shard(directory, layout::shard(key_name));
-    return shard && remove_at(shard->get(), layout::entry_file(key_name));
+    if (!shard) return tl::unexpected(shard.error());
+    return remove_at(shard->get(), layout::entry_file(key_name));
 }
 
-void for_each(int directory, const std::function<void(const File&)>& call) {
-    for (const std::string& shard_name : sorted_names(directory)) {
+Io<void> for_each(int directory, const std::function<void(const File&)>& call) {
+    std::error_code first_error;
+    for (const std::string& shard_name : sorted_names(directory, first_error)) {
         if (!layout::is_shard(shard_name)) continue;
         const auto shard = open_shard(directory, shard_name);
+        // A file or a link of that name is nobody's shard; one that was removed meanwhile is empty.
+        const auto is_ours = [](const std::error_code& error) {
+            return !is(error, std::errc::not_a_directory) && !is(error, std::errc::too_many_symbolic_link_levels) &&
+                   !is(error, std::errc::no_such_file_or_directory);
+        };
+        if (!shard && is_ours(shard.error()) && !first_error) first_error = shard.error();
         if (!shard) continue;
-        for (std::string& name : sorted_names(shard->get())) {
+        for (std::string& name : sorted_names(shard->get(), first_error)) {
             std::string key_name(layout::key_name_of_file(shard_name, name));
             if (key_name.empty() && !AtomicFile::is_temporary_name(name)) continue;
             const auto facts = status_at(shard->get(), name);
             if (facts && S_ISREG(facts->st_mode)) call({shard->get(), std::move(name), *facts, std::move(key_name)});
         }
     }
+    if (first_error) return tl::unexpected(first_error);
+    return {};
 }
 
-void list(int directory, const std::string& path, const ListFunction& call) {
+tl::expected<void, Miss> list(int directory, const std::string& path, const ListFunction& call) {
     Bytes front(Entry::maximum_head_bytes);
-    for_each(directory, [&](const File& file) {
+    const auto all = for_each(directory, [&](const File& file) {
         if (file.key_name.empty()) return;
         const auto opened = open_at(file.shard, file.name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
         const auto count = opened ? read_at(opened->get(), front, 0) : tl::unexpected(opened.error());
@@ -121,6 +132,8 @@ void list(int directory, const std::string& path, const ListFunction& call) {
         }
         call({file.key_name, path + "/" + layout::entry_path(file.key_name), size, file.facts.st_mtim.tv_sec, std::move(head)});
     });
+    if (all) return {};
+    return miss(MissReason::unreadable, fmt::format("{}: not all of it can be read: {}", path, all.error().message()));
 }
 
 }  // namespace kiln::entry_files

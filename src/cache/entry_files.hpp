@@ -34,8 +34,8 @@ void touch(const Found& found) noexcept;
 /// Puts an entry under its name, whole or not at all. The shard is made where it is missing.
 [[nodiscard]] Io<void> write(int directory, const std::string& key_name, ByteView bytes);
 
-/// Removes an entry; false if there is none, or it could not be.
-bool remove(int directory, const std::string& key_name);
+/// Removes an entry; fails with `no_such_file_or_directory` if there is none.
+[[nodiscard]] Io<void> remove(int directory, const std::string& key_name);
 
 /// A file in a shard that is open.
 struct File {
@@ -47,11 +47,11 @@ struct File {
     std::string key_name;
 };
 
-/// Calls with each file that is ours, in the order of names. What else lies around is passed over, and so are shards that cannot
-/// be read.
-void for_each(int directory, const std::function<void(const File&)>& call);
+/// Calls with each file that is ours, in the order of names. What else lies around is passed over. A shard that cannot be read
+/// keeps nobody from the others; the first reason is what is answered.
+[[nodiscard]] Io<void> for_each(int directory, const std::function<void(const File&)>& call);
 
 /// Calls with what the head of each entry says; `path` is that of the directory.
-void list(int directory, const std::string& path, const ListFunction& call);
+[[nodiscard]] tl::expected<void, Miss> list(int directory, const std::string& path, const ListFunction& call);
 
 }  // namespace kiln::entry_files

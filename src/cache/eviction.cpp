@@ -49,7 +49,7 @@ SweepResult sweep(int directory, std::uint64_t maximum_bytes, std::uint64_t targ
     const std::int64_t now_s = std::time(nullptr);
     SweepResult result;
     std::vector<Candidate> candidates;
-    entry_files::for_each(directory, [&](const entry_files::File& file) {
+    (void)entry_files::for_each(directory, [&](const entry_files::File& file) {
         if (file.key_name.empty()) {
             if (is_stale(file.facts, now_s) && remove_at(file.shard, file.name)) ++result.temporaries_removed;
             return;

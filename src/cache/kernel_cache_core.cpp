@@ -180,6 +180,8 @@ void KernelCache::Core::say_what_is_wrong(const Layer& layer, const Miss& miss) 
     const std::lock_guard lock(mutex_);
     if (whole_layer && &layer != &user_ && warned_about_.insert(&layer).second) {
         log::warning("{}; it is passed over", miss.what);
+    } else if (miss.reason == MissReason::damaged) {
+        log::warning("{}; it is compiled again unless another place has it", miss.what);
     } else {
         log::info("{}", miss.what);
     }

@@ -53,8 +53,7 @@ tl::expected<Bytes, Miss> UserLayer::read(const std::string& key_name) {
 tl::expected<void, Miss> UserLayer::list(const ListFunction& call) {
     const auto directory = open();
     if (!directory) return tl::unexpected(directory.error());
-    entry_files::list(directory->get(), path(), call);
-    return {};
+    return entry_files::list(directory->get(), path(), call);
 }
 
 std::string UserLayer::why_not_writable() const {

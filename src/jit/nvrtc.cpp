@@ -158,7 +158,11 @@ Result<std::string> nvrtc_build_id() {
         first = file.string();
         return true;
     });
-    if (!first.empty()) return elf_build_id(first);
+    if (!first.empty()) {
+        auto id = elf_build_id(first);
+        if (id) return id;
+        return fail(ErrorCode::no_nvrtc, "NVRTC, whose build-id is asked for, cannot be read: {}", id.error().message);
+    }
     return fail(
         ErrorCode::no_nvrtc,
         "there is no libnvrtc, whose build-id is asked for; install the CUDA toolkit or the wheel nvidia-cuda-nvrtc, or set "

@@ -2,6 +2,7 @@
 #include <kiln/warm.hpp>
 
 #include <algorithm>
+#include <exception>
 #include <mutex>
 #include <utility>
 
@@ -93,18 +94,29 @@ std::vector<WarmReport> warm(const std::vector<ModelSpec>& specs, const std::vec
 
     std::mutex progress_mutex;
     std::size_t done = 0;
+    std::exception_ptr thrown;
     const auto work = [&](std::size_t index) {
         WarmReport& report = reports[index];
-        if (options.stop.stop_requested()) {
+        const bool given_up = [&] {
+            const std::lock_guard lock(progress_mutex);
+            return thrown != nullptr;
+        }();
+        if (given_up || options.stop.stop_requested()) {
             report.stopped = true;
         } else {
             warm_one(*cache, options, report);
         }
         const std::lock_guard lock(progress_mutex);
         ++done;
-        if (options.progress) options.progress(report, done, reports.size());
+        if (!options.progress || thrown) return;
+        try {
+            options.progress(report, done, reports.size());
+        } catch (...) {
+            thrown = std::current_exception();  // told when the kernels that were begun are kept
+        }
     };
     parallel_for(reports.size(), work, static_cast<std::size_t>(options.jobs));
+    if (thrown) std::rethrow_exception(thrown);
     // What came from disk is there; the rest has been written just now.
     const bool wrote = std::any_of(reports.begin(), reports.end(), [](const WarmReport& report) {
         return report.on_disk && (report.kernel.origin == Origin::compiled || report.kernel.origin == Origin::memory);

@@ -117,6 +117,27 @@ TEST_CASE("prune removes what is meant, and says so first when asked") {
     CHECK(cache.cache({"prune", "--larger-than", "much"}).status == 2);
 }
 
+TEST_CASE("a script's empty variable, or an arch that no GPU would ask for, is wrong usage and removes nothing") {
+    const WarmCache cache;
+    CHECK(cache.cache({"prune", "--arch", "sm_80", "--unused-for", ""}).status == 2);
+    CHECK(cache.cache({"prune", "--arch", ""}).status == 2);
+    CHECK(cache.cache({"prune", "--to-size", ""}).status == 2);
+    CHECK(cache.cache({"prune", "--arch", "sm_90"}).status == 2);
+    CHECK(cache.cache({"export", cache / "x.bundle", "--arch", "sm_90"}).status == 2);
+    CHECK(cache.cache({"export", cache / "x.bundle", "--arch", "sm_120"}).status == 3);
+    CHECK_FALSE(std::filesystem::exists(cache / "x.bundle"));
+    CHECK(cache.count() == 2);
+}
+
+TEST_CASE("a list that ends early is one document all the same") {
+    const TemporaryDirectory folder;
+    write_file(folder / "file", "not a directory");
+    const auto listed = Program(folder / "file").run({"cache", "list", "--json"});
+    CHECK(listed.status == 3);
+    CHECK(listed.json()["error"]["code"] == "bad_file");
+    CHECK(listed.json()["entries"].empty());
+}
+
 TEST_CASE("clear removes every kernel and nothing else") {
     const WarmCache cache;
     const std::string other = cache.path() + "/notes.txt";

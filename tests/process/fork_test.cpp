@@ -88,14 +88,17 @@ TEST_CASE("a child waits for its parent's compile as for any other process's") {
     const TemporaryDirectory temporary;
     KernelCache cache(configuration_in(temporary));
     Compiling parent(cache, 1);
-    const std::jthread later([&] {
+    bool finished = false;
+    std::jthread later([&] {
         std::this_thread::sleep_for(100ms);
-        CHECK(parent.finish());
+        finished = parent.finish();
     });
     const auto child = run_forked([&] {
         const auto kernel = cache.obtain(numbered_request(1), no_compiler());
         return kernel && kernel->origin == Origin::user ? 0 : 1;
     });
+    later.join();
+    CHECK(finished);
     CHECK(child.status == 0);
 }
 

@@ -21,12 +21,17 @@ ExitStatus run_path(Program& program) {
 
 ExitStatus run_clear(Program& program) {
     const PruneResult result = value_or_throw(clear(cache_configuration()));
+    const std::string problem = what_stayed(result);
     if (program.json) {
-        program.out.write_json({{"removed", result.removed}, {"removed_bytes", result.removed_bytes}});
+        nlohmann::ordered_json document{{"removed", result.removed}, {"removed_bytes", result.removed_bytes}};
+        if (!problem.empty()) document["error"] = {{"code", "bad_file"}, {"message", problem}};
+        program.out.write_json(document);
     } else {
         program.out.write_line(fmt::format("removed {} kernels, {} bytes", result.removed, result.removed_bytes));
     }
-    return ExitStatus::done;
+    if (problem.empty()) return ExitStatus::done;
+    tell_error(problem);
+    return ExitStatus::bad_input;
 }
 
 }  // namespace

@@ -14,15 +14,25 @@ namespace kiln::tools {
 namespace {
 
 /// Written entry by entry: a cache may hold many.
-void print_json(Program& program, const CachePlaces& places) {
+ExitStatus print_json(Program& program, const CachePlaces& places) {
     program.out.write("{\"entries\": [");
     const char* separator = "\n";
-    places.list([&](const Layer& place, const ListedEntry& entry) {
-        program.out.write(separator);
-        program.out.write_json_line(entry_to_json(place.origin(), entry));
-        separator = ",\n";
-    });
+    try {
+        places.list([&](const Layer& place, const ListedEntry& entry) {
+            program.out.write(separator);
+            program.out.write_json_line(entry_to_json(place.origin(), entry));
+            separator = ",\n";
+        });
+    } catch (const Error& error) {
+        // The document has begun, so it is finished, with what can be told.
+        program.out.write("\n], \"error\": ");
+        program.out.write_json_line({{"code", to_string(error.code())}, {"message", error.what()}});
+        program.out.write_line("}");
+        tell_error(error.what());
+        return exit_status_of(error.code());
+    }
     program.out.write_line("\n]}");
+    return ExitStatus::done;
 }
 
 std::string model_text(const ListedEntry& entry) {
@@ -50,7 +60,8 @@ void add_cache_list(Program& program, CLI::App& group) {
     command.callback([&program] {
         program.command = [&program] {
             const CachePlaces places(cache_configuration());
-            program.json ? print_json(program, places) : print_text(program, places);
+            if (program.json) return print_json(program, places);
+            print_text(program, places);
             return ExitStatus::done;
         };
     });

@@ -18,6 +18,12 @@ CacheConfiguration cache_configuration() {
     return configuration;
 }
 
+std::string what_stayed(const PruneResult& result) {
+    if (result.problem.empty()) return {};
+    if (result.kept == 0) return fmt::format("not all of the user's directory can be read: {}", result.problem);
+    return fmt::format("{} kernels could not be removed: {}", result.kept, result.problem);
+}
+
 CachePlaces::CachePlaces(const CacheConfiguration& configuration) : places_(open_layers(configuration)) {
     if (!configuration.directory.empty()) places_.push_back(std::make_unique<UserLayer>(configuration));
 }

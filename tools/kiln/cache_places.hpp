@@ -8,11 +8,15 @@
 
 #include "cache/configuration.hpp"
 #include "cache/layer.hpp"
+#include "cache/upkeep/prune.hpp"
 
 namespace kiln::tools {
 
 /// The configuration that the environment asks for. Throws where there is neither a directory nor a layer to look into.
 [[nodiscard]] CacheConfiguration cache_configuration();
+
+/// A sentence about what should have been removed, or looked at, and was not; empty if nothing.
+[[nodiscard]] std::string what_stayed(const PruneResult& result);
 
 /// Where kernels may be found outside this process: the read-only layers in order, then the user's directory.
 ///

@@ -31,18 +31,23 @@ ExitStatus run_prune(Program& program, const PruneArguments& arguments) {
             program.out.write_line(
                 fmt::format("{}  {} bytes, last used {}", entry.key_name, entry.bytes, time_text(entry.used_s)));
     }));
+    const std::string problem = what_stayed(result);
     if (program.json) {
-        program.out.write_json({{"dry_run", arguments.dry_run},
-                                {"entries", result.entries},
-                                {"bytes", result.bytes},
-                                {"removed", result.removed},
-                                {"removed_bytes", result.removed_bytes},
-                                {"kernels", removed}});
+        nlohmann::ordered_json document{{"dry_run", arguments.dry_run},
+                                        {"entries", result.entries},
+                                        {"bytes", result.bytes},
+                                        {"removed", result.removed},
+                                        {"removed_bytes", result.removed_bytes},
+                                        {"kernels", removed}};
+        if (!problem.empty()) document["error"] = {{"code", "bad_file"}, {"message", problem}};
+        program.out.write_json(document);
     } else {
         program.out.write_line(fmt::format("{} {} of {} kernels, {} of {} bytes", arguments.dry_run ? "would remove" : "removed",
                                            result.removed, result.entries, result.removed_bytes, result.bytes));
     }
-    return ExitStatus::done;
+    if (problem.empty()) return ExitStatus::done;
+    tell_error(problem);
+    return ExitStatus::bad_input;
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include "kiln/cache_selection.hpp"
 
 #include "kiln/cache_json.hpp"
+#include "kiln/spec_options.hpp"
 
 namespace kiln::tools {
 
@@ -25,7 +26,7 @@ bool SelectionOptions::given() const {
 
 Selection SelectionOptions::selection() const {
     Selection selection;
-    if (!arch_.empty()) selection.arch = arch_;
+    if (!arch_.empty()) selection.arch = std::string(parse_arch(arch_).name());
     if (!toolchain_.empty()) selection.toolchain = toolchain_;
     if (!unused_for_.empty()) selection.unused_for_s = parse_age("--unused-for", unused_for_);
     if (!used_within_.empty()) selection.used_within_s = parse_age("--used-within", used_within_);

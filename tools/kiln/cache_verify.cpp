@@ -19,9 +19,9 @@ ExitStatus run_verify(Program& program, bool repair) {
             program.out.write_line(fmt::format("{}: {}{}", problem.path, problem.what, problem.repaired ? " (removed)" : ""));
     }));
     const std::uint64_t left = result.problems - result.repaired;
-    const std::string message =
-        fmt::format("{} of {} entries are not good{}", left, result.entries,
-                    repair ? "" : "; --repair removes those of the user's directory, and they are compiled again when needed");
+    const std::string message = fmt::format(
+        "{} problems, among {} entries{}", left, result.entries,
+        repair ? "" : "; --repair removes damaged entries of the user's directory, and they are compiled again when needed");
     if (program.json) {
         nlohmann::ordered_json document{{"entries", result.entries},
                                         {"bytes", result.bytes},

@@ -167,7 +167,7 @@ void look_at_own_directory(Diagnosis& diagnosis, const CacheConfiguration& confi
     }
     std::uint64_t entries = 0;
     std::uint64_t bytes = 0;
-    entry_files::for_each(opened->get(), [&](const entry_files::File& file) {
+    (void)entry_files::for_each(opened->get(), [&](const entry_files::File& file) {
         if (file.key_name.empty()) return;
         ++entries;
         bytes += static_cast<std::uint64_t>(file.facts.st_size);

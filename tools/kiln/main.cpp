@@ -90,7 +90,18 @@ std::string command_names(const CLI::App& parent) {
     return names;
 }
 
+/// An option with an empty value is a variable of a script that was not set: taken for no option, it would widen what is removed.
+void refuse_empty_values(CLI::App& app) {
+    const CLI::Validator not_empty(
+        [](const std::string& value) { return value.empty() ? std::string("its value is empty") : std::string(); }, "");
+    for (CLI::Option* option : app.get_options()) {
+        if (option->get_type_size_max() > 0) option->check(not_empty);
+    }
+    for (CLI::App* each : app.get_subcommands([](const CLI::App*) { return true; })) refuse_empty_values(*each);
+}
+
 ExitStatus parse_and_run(Program& program, int argc, char** argv) {
+    refuse_empty_values(program.app);
     try {
         program.app.parse(argc, argv);
     } catch (const CLI::CallForHelp&) {

@@ -125,16 +125,20 @@ void ArchOptions::add_to(CLI::App& command, bool several) {
     if (!several) option->expected(1);
 }
 
+Arch parse_arch(const std::string& name) {
+    try {
+        return name == "native" ? native_arch() : Arch::parse(name);
+    } catch (const Error& error) {
+        if (name == "native" || error.code() != ErrorCode::unsupported_arch) throw;
+        throw CommandFailure(ExitStatus::wrong_usage, std::string(to_string(error.code())), error.what());
+    }
+}
+
 std::vector<Arch> ArchOptions::archs() const {
     std::vector<Arch> archs;
     for (const std::string& name : names_) {
-        try {
-            const Arch arch = name == "native" ? native_arch() : Arch::parse(name);
-            if (std::find(archs.begin(), archs.end(), arch) == archs.end()) archs.push_back(arch);
-        } catch (const Error& error) {
-            if (name == "native" || error.code() != ErrorCode::unsupported_arch) throw;
-            throw CommandFailure(ExitStatus::wrong_usage, std::string(to_string(error.code())), error.what());
-        }
+        const Arch arch = parse_arch(name);
+        if (std::find(archs.begin(), archs.end(), arch) == archs.end()) archs.push_back(arch);
     }
     return archs;
 }

@@ -43,6 +43,9 @@ private:
 [[nodiscard]] std::int64_t parse_integer(std::string_view option, std::string_view field, std::string_view text);
 [[nodiscard]] Shape parse_shape(std::string_view option, std::string_view text);
 
+/// An arch by its name, or `native`; wrong usage, saying which is right, for a name that no GPU would ask for.
+[[nodiscard]] Arch parse_arch(const std::string& name);
+
 /// --arch sm_90a[,sm_80…]
 class ArchOptions {
 public:

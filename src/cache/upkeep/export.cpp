@@ -20,10 +20,10 @@ tl::unexpected<Failure> cannot_write(const std::string& path, const std::error_c
 }
 
 /// The selected entries that verify, by name; sizes but no offsets yet.
-bundle::Index choose(UserLayer& user, const Selection& selection, ExportResult& result) {
+Result<bundle::Index> choose(UserLayer& user, const Selection& selection, ExportResult& result) {
     const std::int64_t now_s = std::time(nullptr);
     bundle::Index index;
-    (void)user.list([&](const ListedEntry& listed) {
+    const auto all = user.list([&](const ListedEntry& listed) {
         if (!selection.includes(listed, now_s)) return;
         const auto bytes = user.read(listed.key_name);
         const auto name = parse_hash(listed.key_name);
@@ -33,6 +33,11 @@ bundle::Index choose(UserLayer& user, const Selection& selection, ExportResult& 
             ++result.skipped;
         }
     });
+    if (!all && all.error().reason != MissReason::absent) return fail(ErrorCode::bad_file, "{}", all.error().what);
+    if (index.empty()) {
+        return fail(ErrorCode::invalid_argument, "no kernel of {} is whole and meant: a bundle of none would serve nobody",
+                    user.path().empty() ? "the cache" : user.path());
+    }
     return index;
 }
 
@@ -67,7 +72,9 @@ Result<ExportResult> export_bundle(const CacheConfiguration& configuration, cons
 
     ExportResult result;
     UserLayer user(configuration);
-    bundle::Index index = choose(user, selection, result);
+    auto chosen = choose(user, selection, result);
+    if (!chosen) return pass_on(chosen);
+    bundle::Index& index = *chosen;
     const auto directory = open_at(AT_FDCWD, folder, O_RDONLY | O_DIRECTORY);
     if (!directory) return cannot_write(path, directory.error());
     if (const auto there = status_at(directory->get(), name, 0); there && !S_ISREG(there->st_mode)) {

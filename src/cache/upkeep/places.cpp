@@ -15,7 +15,23 @@ Result<std::optional<FileDescriptor>> open_own_directory(const CacheConfiguratio
     return fail(ErrorCode::bad_file, "{}", directory.error().what);
 }
 
+namespace {
+
+Result<void> check_mode(const CacheConfiguration& configuration) {
+    if (configuration.mode == CacheMode::read_write) return {};
+    return fail(ErrorCode::invalid_argument, "KILN_CACHE is {}, and this would write to the user's directory; allowed is rw",
+                configuration.mode == CacheMode::off ? "off" : "ro");
+}
+
+}  // namespace
+
+Result<std::optional<FileDescriptor>> open_own_directory_to_write(const CacheConfiguration& configuration) {
+    if (auto allowed = check_mode(configuration); !allowed) return pass_on(allowed);
+    return open_own_directory(configuration);
+}
+
 Result<FileDescriptor> make_own_directory(const CacheConfiguration& configuration) {
+    if (auto allowed = check_mode(configuration); !allowed) return pass_on(allowed);
     if (configuration.directory.empty()) return fail(ErrorCode::bad_file, "{}", configuration.why_no_directory);
     auto directory = OwnDirectory(configuration).make();
     if (!directory) return fail(ErrorCode::bad_file, "{}", directory.error().what);

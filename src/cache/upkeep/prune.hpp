@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 
 #include "cache/configuration.hpp"
 #include "cache/upkeep/selection.hpp"
@@ -21,10 +22,13 @@ struct PruneResult {
     std::uint64_t bytes = 0;
     std::uint64_t removed = 0;
     std::uint64_t removed_bytes = 0;
+    std::uint64_t kept = 0;  ///< meant to be removed, and could not be
+    std::string problem;     ///< why, or why there may be more entries than were seen; empty: neither
 };
 
 /// Removes the selected entries from the user's directory, all of them unless there is a target. `each` is called for what is
-/// removed, or would be. Fails only if the directory cannot be used; one that is not there is empty.
+/// removed, or would be. Fails if the directory cannot be used, or `KILN_CACHE` forbids to write to it; one that is not there is
+/// empty.
 [[nodiscard]] Result<PruneResult> prune(const CacheConfiguration& configuration, const PruneOptions& options,
                                         const ListFunction& each = {});
 

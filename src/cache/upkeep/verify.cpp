@@ -46,7 +46,7 @@ Result<VerifyResult> verify_cache(const CacheConfiguration& configuration, bool 
             std::string what = problem_of(layer, listed, result);
             if (what.empty()) return;
             report({listed.path, listed.key_name, std::move(what),
-                    repair_in >= 0 && entry_files::remove(repair_in, listed.key_name)});
+                    repair_in >= 0 && entry_files::remove(repair_in, listed.key_name).has_value()});
         });
     };
     for (const auto& layer : open_layers(configuration)) {
@@ -56,7 +56,10 @@ Result<VerifyResult> verify_cache(const CacheConfiguration& configuration, bool 
         if (checked && result.problems == problems_before) checked = layer->check_rest();
         if (!checked) report({layer->path(), "", checked.error().what});
     }
-    auto directory = open_own_directory(configuration);
+    // Where nothing can be kept there is nothing to check but the layers; likewise where the user's directory is not to be used.
+    const bool no_directory = configuration.directory.empty() && !configuration.layers.empty();
+    if (no_directory || (configuration.mode == CacheMode::off && !repair)) return result;
+    auto directory = repair ? open_own_directory_to_write(configuration) : open_own_directory(configuration);
     if (!directory) return pass_on(directory);
     if (!*directory) return result;
     UserLayer user(configuration);

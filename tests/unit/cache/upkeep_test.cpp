@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <ctime>
 #include <filesystem>
@@ -15,6 +16,7 @@
 #include "cache/upkeep/verify.hpp"
 #include "support/captured_log.hpp"
 #include "support/catch.hpp"
+#include "support/child_process.hpp"
 #include "support/sample_kernel.hpp"
 
 using namespace kiln;
@@ -241,6 +243,58 @@ TEST_CASE("verify looks into layers, and repairs nothing there") {
     CHECK(filled.has(1));
 }
 
+TEST_CASE("what cannot be read or removed is told, and not taken for empty or done") {
+    // Root may do everything, so it steps aside.
+    const TemporaryDirectory out;
+    REQUIRE(chmod(out.path().c_str(), 0777) == 0);
+    const auto child = test::run_forked([&] {
+        if (geteuid() == 0 && setresuid(65534, 65534, 65534) != 0) return 1;
+        const CacheConfiguration configuration = configuration_in(out / "cache");
+        std::filesystem::create_directory(out / "cache");
+        fill(configuration, 2);
+        const std::string shard = std::filesystem::path(entry_path(out / "cache", sample_request(0))).parent_path();
+        if (chmod(shard.c_str(), 0555) != 0) return 2;
+        const auto pruned = prune(configuration, {});
+        if (!pruned || pruned->kept == 0 || pruned->problem.empty() || pruned->removed + pruned->kept != 2) return 3;
+        const auto cleared = clear(configuration);
+        if (!cleared || cleared->kept == 0 || cleared->problem.empty()) return 4;
+        if (chmod(shard.c_str(), 0) != 0) return 5;
+        if (export_bundle(configuration, {}, out / "bundle")) return 6;
+        if (verify_cache(configuration, false)->problems != 1) return 7;
+        if (clear(configuration)->problem.empty()) return 8;
+        return chmod(shard.c_str(), 0755) == 0 ? 0 : 9;
+    });
+    INFO(child.output);
+    CHECK(child.status == 0);
+}
+
+TEST_CASE("a cache that is not to be written to keeps what it has") {
+    Filled filled(2);
+    const TemporaryDirectory out;
+    REQUIRE(export_bundle(filled.configuration, {}, out / "bundle"));
+    for (const CacheMode mode : {CacheMode::read_only, CacheMode::off}) {
+        filled.configuration.mode = mode;
+        CHECK(clear(filled.configuration).error().code == ErrorCode::invalid_argument);
+        CHECK(prune(filled.configuration, {}).error().code == ErrorCode::invalid_argument);
+        CHECK(verify_cache(filled.configuration, true).error().code == ErrorCode::invalid_argument);
+        CHECK(import_bundle(filled.configuration, out / "bundle").error().code == ErrorCode::invalid_argument);
+        CHECK(verify_cache(filled.configuration, false)->problems == 0);
+    }
+    CHECK(filled.has(0));
+    CHECK(filled.has(1));
+}
+
+TEST_CASE("a bundle is verified where there is no directory of the user's") {
+    const Filled filled(1);
+    const TemporaryDirectory out;
+    REQUIRE(export_bundle(filled.configuration, {}, out / "bundle"));
+    CacheConfiguration configuration;
+    configuration.layers = {out / "bundle"};
+    configuration.why_no_directory = "HOME is not set";
+    CHECK(verify_cache(configuration, false)->entries == 1);
+    CHECK(verify_cache(configuration, false)->problems == 0);
+}
+
 TEST_CASE("verify notices any byte of a bundle that is altered") {
     const Filled filled(2);
     const TemporaryDirectory out;
@@ -295,8 +349,9 @@ TEST_CASE("export takes what is selected and whole, and replaces a bundle at onc
     CHECK(all->skipped == 2);
     selection.unused_for_s = 1500;
     CHECK(export_bundle(filled.configuration, selection, out / "bundle")->entries == 1);
-    CHECK(export_bundle(configuration_in(out / "empty"), {}, out / "bundle")->entries == 0);
-    CHECK(import_bundle(configuration_in(out / "empty"), out / "bundle")->imported == 0);
+    const std::string good = content(out / "bundle");
+    CHECK(export_bundle(configuration_in(out / "empty"), {}, out / "bundle").error().code == ErrorCode::invalid_argument);
+    CHECK(content(out / "bundle") == good);
     CHECK(export_bundle(filled.configuration, {}, out / "no/such/folder/bundle").error().code == ErrorCode::bad_file);
     CHECK_FALSE(export_bundle(filled.configuration, {}, ""));
     REQUIRE(mkfifo((out / "pipe").c_str(), 0644) == 0);

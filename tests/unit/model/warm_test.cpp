@@ -91,6 +91,15 @@ TEST_CASE("progress is told once per kernel, and a stop leaves the rest") {
     CHECK(reports[2].stopped);
 }
 
+TEST_CASE("what progress throws comes out of the warm") {
+    const TemporaryDirectory directory;
+    WarmOptions options{.cache = {.directory = directory.path()}};
+    options.progress = [](const WarmReport&, std::size_t, std::size_t) { throw std::runtime_error("enough"); };
+    const std::vector<ModelSpec> specs{{.in_channels = 1, .out_channels = 1, .kernel_size = 1, .pool_kernel_size = 1},
+                                       {.in_channels = 2, .out_channels = 1, .kernel_size = 1, .pool_kernel_size = 1}};
+    CHECK_THROWS_AS(warm(specs, {Arch::sm_80}, options), std::runtime_error);
+}
+
 TEST_CASE("jobs below zero are refused") {
     CHECK_THROWS_AS(warm({small}, {Arch::sm_90a}, {.jobs = -1}), Error);
 }
