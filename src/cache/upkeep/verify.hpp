@@ -28,7 +28,7 @@ struct VerifyResult {
 
 /// Reads every entry of the user's directory and of the layers whole: checksum, name, key, and that the cubin is one for its
 /// arch; and that bundles are whole. With `repair`, removes what is damaged from the user's directory; layers are read-only.
-/// Fails only if the user's directory cannot be used.
+/// Fails only if the user's directory cannot be used, or `repair` is asked for and `KILN_CACHE` forbids to write to it.
 [[nodiscard]] Result<VerifyResult> verify_cache(const CacheConfiguration& configuration, bool repair,
                                                 const std::function<void(const VerifyProblem&)>& each = {});
 
