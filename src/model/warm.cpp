@@ -116,7 +116,6 @@ std::vector<WarmReport> warm(const std::vector<ModelSpec>& specs, const std::vec
         }
     };
     parallel_for(reports.size(), work, static_cast<std::size_t>(options.jobs));
-    if (thrown) std::rethrow_exception(thrown);
     // What came from disk is there; the rest has been written just now.
     const bool wrote = std::any_of(reports.begin(), reports.end(), [](const WarmReport& report) {
         return report.on_disk && (report.kernel.origin == Origin::compiled || report.kernel.origin == Origin::memory);
@@ -125,6 +124,7 @@ std::vector<WarmReport> warm(const std::vector<ModelSpec>& specs, const std::vec
         cache->sync();
         for (WarmReport& report : reports) check_again(*cache, report);
     }
+    if (thrown) std::rethrow_exception(thrown);
     return reports;
 }
 

@@ -9,6 +9,7 @@
 #include "model/families/hopper_gemm_tile.hpp"
 #include "model/families/tf32.hpp"
 #include "model/geometry.hpp"
+#include "support/rounding.hpp"
 
 namespace kiln {
 
@@ -24,7 +25,7 @@ Place place(const ModelSpec& spec, const GemmTile& tile, std::int64_t k) {
     const std::int64_t item = k / 4, lane = k % 4;
     if (item >= tile.chunk_items(spec)) return {};
     if (tile.channels % 4 == 0) return {item % (tile.channels / 4) * 4 + lane, item / (tile.channels / 4)};
-    const std::int64_t line_items = (spec.kernel_size.width + 3) / 4, line = item / line_items;
+    const std::int64_t line_items = ceil_divide(spec.kernel_size.width, 4), line = item / line_items;
     const std::int64_t kx = item % line_items * 4 + lane;
     if (kx >= spec.kernel_size.width) return {};
     return {line / spec.kernel_size.height, line % spec.kernel_size.height * spec.kernel_size.width + kx};
@@ -120,7 +121,7 @@ LaunchGeometry HopperGemmFamily::geometry(const ModelSpec& spec, const Tile& til
     const Size2 pooled = pooled_size_unchecked(spec, shape);
     const GemmLayout layout = GemmLayout::fitting(spec, gemm, shape, limits.multiprocessors);
     const std::int64_t positions = shape.batch * pooled.height * pooled.width;
-    const std::int64_t tiles = (positions + layout.positions - 1) / layout.positions;
+    const std::int64_t tiles = ceil_divide(positions, layout.positions);
     const std::int64_t units = tiles * gemm.filter_tiles(spec);
 
     LaunchGeometry geometry;
