@@ -26,6 +26,8 @@ public:
 
     [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
     [[nodiscard]] CUdeviceptr address() const noexcept { return address_; }
+    /// The GPU whose memory it is; null for no memory.
+    [[nodiscard]] const Device* device() const noexcept { return context_ ? &context_->device() : nullptr; }
     template <typename T = void>
     [[nodiscard]] T* pointer() const noexcept {
         return reinterpret_cast<T*>(address_);  // NOLINT(performance-no-int-to-ptr): the driver's addresses are numbers

@@ -19,22 +19,30 @@ Result<void> check_pointer(const char* name, const float* pointer) {
     return {};
 }
 
-Result<void> check_workspace(const Shape& shape, std::size_t partial_bytes, std::size_t counter_bytes,
-                             const LaunchGeometry& geometry) {
-    if (geometry.partial_bytes <= partial_bytes && geometry.counter_bytes <= counter_bytes) return {};
-    return fail(ErrorCode::invalid_argument,
-                "workspace holds {} + {} bytes; a batch of {} with {}x{} pixels needs {} + {}: make it with Model::workspace for "
-                "this shape",
-                partial_bytes, counter_bytes, shape.batch, shape.height, shape.width, geometry.partial_bytes,
-                geometry.counter_bytes);
-}
-
 }  // namespace
 
 Result<void> Model::State::check_forward(const float* x, const float* y, const Shape& shape) const {
     if (auto checked = check_shape(spec, shape); !checked || shape.batch == 0) return checked;
     if (auto checked = check_pointer("x", x); !checked) return checked;
     return check_pointer("y", y);
+}
+
+Result<void> Model::State::check_workspace(const Shape& shape, const Workspace::State* workspace,
+                                           const LaunchGeometry& needed) const {
+    const std::size_t partial_bytes = workspace != nullptr ? workspace->partial_bytes : 0;
+    const std::size_t counter_bytes = workspace != nullptr ? workspace->counter_bytes : 0;
+    if (needed.partial_bytes > partial_bytes || needed.counter_bytes > counter_bytes) {
+        return fail(ErrorCode::invalid_argument,
+                    "workspace holds {} + {} bytes; a batch of {} with {}x{} pixels needs {} + {}: make it with Model::workspace "
+                    "for this shape",
+                    partial_bytes, counter_bytes, shape.batch, shape.height, shape.width, needed.partial_bytes,
+                    needed.counter_bytes);
+    }
+    const driver::Device* owner = workspace != nullptr ? workspace->memory.device() : nullptr;
+    if (owner == nullptr || owner->ordinal == context.device().ordinal) return {};
+    return fail(ErrorCode::invalid_argument,
+                "workspace is memory of cuda:{}; the model runs on cuda:{}: make it with Model::workspace of this model",
+                owner->ordinal, context.device().ordinal);
 }
 
 ForwardArguments Model::State::arguments(const float* x, float* y, const Shape& shape, const LaunchGeometry& geometry,
@@ -67,13 +75,11 @@ Result<void> Model::State::forward(const float* x, float* y, const Shape& shape,
     if (auto checked = check_forward(x, y, shape); !checked || shape.batch == 0) return checked;
     const LaunchGeometry needed = geometry(shape);
     const Workspace::State* scratch = workspace.state_.get();
-    const std::size_t partial_bytes = scratch != nullptr ? scratch->partial_bytes : 0;
-    if (auto checked = check_workspace(shape, partial_bytes, scratch != nullptr ? scratch->counter_bytes : 0, needed); !checked) {
-        return checked;
-    }
+    if (auto checked = check_workspace(shape, scratch, needed); !checked) return checked;
     auto guard = context.enter();
     if (!guard) return pass_on(guard);
-    return launch(x, y, shape, stream, needed, scratch != nullptr ? scratch->memory.address() : 0, partial_bytes);
+    if (scratch == nullptr) return launch(x, y, shape, stream, needed, 0, 0);
+    return launch(x, y, shape, stream, needed, scratch->memory.address(), scratch->partial_bytes);
 }
 
 Result<void> Model::State::forward(const float* x, float* y, const Shape& shape, CUstream_st* stream) const {

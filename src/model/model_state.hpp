@@ -41,6 +41,8 @@ struct __attribute__((visibility("hidden"))) Model::State {
 
 private:
     [[nodiscard]] Result<void> check_forward(const float* x, const float* y, const Shape& shape) const;
+    [[nodiscard]] Result<void> check_workspace(const Shape& shape, const Workspace::State* workspace,
+                                               const LaunchGeometry& needed) const;
     [[nodiscard]] Result<void> launch(const float* x, float* y, const Shape& shape, CUstream_st* stream,
                                       const LaunchGeometry& geometry, CUdeviceptr scratch, std::size_t counters_offset) const;
 };

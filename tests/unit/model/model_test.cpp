@@ -15,6 +15,7 @@
 #include "model/forward_arguments.hpp"
 #include "model/model_state.hpp"
 #include "support/catch.hpp"
+#include "support/child_process.hpp"
 #include "support/random_case.hpp"
 #include "support/temporary_directory.hpp"
 
@@ -142,6 +143,25 @@ TEST_CASE("bad arguments of a forward are named, and nothing is launched") {
     CHECK(message(buffers.x.data(), buffers.y.data(), {4, 20, 3}, workspace).find("pool_kernel_size") != std::string::npos);
     CHECK(message(buffers.x.data(), buffers.y.data(), {4000, 500, 500}, none).find("workspace holds 0") != std::string::npos);
     CHECK(fake_cuda::launches().empty());
+}
+
+TEST_CASE("forward with the workspace of another GPU", "[.]") {
+    Options second = options_of(shared_directory());
+    second.device = 1;
+    const Model here = make_model(), there = make_model(second);
+    Buffers buffers;
+    Workspace of_here = here.workspace(small_case().shape), of_there = there.workspace(small_case().shape);
+    fake_cuda::reset();
+    const Caught error = caught([&] { there.forward(buffers.x.data(), buffers.y.data(), small_case().shape, nullptr, of_here); });
+    CHECK(error.code == ErrorCode::invalid_argument);
+    CHECK(error.message.find("workspace is memory of cuda:0; the model runs on cuda:1") != std::string::npos);
+    CHECK(fake_cuda::launches().empty());
+    there.forward(buffers.x.data(), buffers.y.data(), small_case().shape, nullptr, of_there);
+    CHECK(fake_cuda::launches().size() == 1);
+}
+
+TEST_CASE("a workspace of another GPU is refused, naming both") {
+    CHECK(run_case("forward with the workspace of another GPU", {{"FAKE_CUDA_DEVICES", "2"}}).status == 0);
 }
 
 TEST_CASE("equal models share one loaded kernel, and the report says where each had it from") {
