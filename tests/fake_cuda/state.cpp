@@ -33,8 +33,8 @@ bool State::is_allocated(CUdeviceptr address, std::size_t bytes) const {
     return offset <= size && bytes <= size - offset;
 }
 
-std::vector<CUcontext>& current_contexts() {
-    static thread_local std::vector<CUcontext> contexts;
+ContextStack& current_contexts() {
+    static thread_local ContextStack contexts{};
     return contexts;
 }
 

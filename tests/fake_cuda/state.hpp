@@ -3,11 +3,13 @@
 
 #include <sys/types.h>
 
+#include <array>
 #include <map>
 #include <mutex>
 #include <optional>
 #include <set>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "driver/cuda.hpp"
@@ -92,8 +94,23 @@ private:
     CUresult refusal_;
 };
 
-/// The stack of current contexts of this thread.
-std::vector<CUcontext>& current_contexts();
+/// The stack of current contexts of a thread. Plain bytes: a static object of the user may call after the thread's own are
+/// destroyed.
+class ContextStack {
+public:
+    [[nodiscard]] bool empty() const { return depth_ == 0; }
+    [[nodiscard]] CUcontext back() const { return contexts_.at(depth_ - 1); }
+    void push_back(CUcontext context) { contexts_.at(depth_++) = context; }
+    void pop_back() { --depth_; }
+
+private:
+    std::array<CUcontext, 64> contexts_;
+    std::size_t depth_;
+};
+static_assert(std::is_trivially_destructible_v<ContextStack>);
+
+/// This thread's.
+ContextStack& current_contexts();
 
 /// Settings from the environment.
 Settings read_settings();

@@ -290,6 +290,21 @@ TEST_CASE("10,000 models built and destroyed leave nothing behind") {
     CHECK(descriptors() == descriptors_before);
 }
 
+TEST_CASE("leave a model and a workspace to the end of the process", "[.]") {
+    static const Model model = make_model();
+    static Workspace workspace = model.workspace(small_case().shape);
+    Buffers buffers;
+    model.forward(buffers.x.data(), buffers.y.data(), small_case().shape, nullptr, workspace);
+    CHECK(fake_cuda::launches().size() == 1);
+}
+
+TEST_CASE("static models end with their process, in silence") {
+    const ChildResult ended = run_case("leave a model and a workspace to the end of the process");
+    CHECK(ended.status == 0);
+    CHECK(ended.output.find("All tests passed") != std::string::npos);
+    CHECK(ended.output.find("kiln") == std::string::npos);  // no line of the log
+}
+
 TEST_CASE("weights and devices that are not right are named") {
     fake_cuda::reset();
     const RandomCase& random = small_case();
