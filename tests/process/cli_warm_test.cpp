@@ -4,9 +4,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <thread>
 
 #include "program.hpp"
@@ -32,6 +35,11 @@ std::size_t count_entries(const std::string& cache) {
         count += each->path().extension() == ".kiln" ? 1 : 0;
     }
     return count;
+}
+
+std::size_t count_lines(const std::string& path) {
+    std::ifstream file(path);
+    return static_cast<std::size_t>(std::count(std::istreambuf_iterator<char>(file), {}, '\n'));
 }
 
 }  // namespace
@@ -237,6 +245,47 @@ TEST_CASE("an interrupted warm keeps what it has, says what is missing, and is t
     std::size_t hits = 0;
     for (const auto& kernel : dry.field("kernels")) hits += kernel["origin"] == "user" ? 1 : 0;
     CHECK(hits == kept);
+}
+
+TEST_CASE("a fleet's warm of 200 specs for 5 archs, interrupted and taken up, compiles each kernel once, on all cores") {
+    const TemporaryDirectory folder;
+    const std::string cache = folder / "cache";
+    nlohmann::json specs = nlohmann::json::array();
+    for (int each = 1; each <= 200; ++each) {
+        specs.push_back({{"in_channels", 8}, {"out_channels", each}, {"kernel_size", 3}, {"pool_kernel_size", 2}});
+    }
+    write_file(folder / "specs.json", specs.dump());
+    const std::vector<std::string> warm{"warm",  "--specs", folder / "specs.json", "--arch", "sm_75,sm_80,sm_86,sm_90a,sm_120",
+                                        "--json"};
+    const std::string record = folder / "compiles";
+    Program program(cache);
+    program.set("KILN_NVRTC_LIBRARY", FAKE_NVRTC_PATH).set("FAKE_NVRTC_RECORD", record).set("FAKE_NVRTC_DELAY_MS", "5");
+    Program interrupted = program;
+    interrupted.when_started([&](pid_t process) {
+        const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+        while (count_lines(record) < 100 && std::chrono::steady_clock::now() < deadline)
+            std::this_thread::sleep_for(std::chrono::milliseconds(5));
+        kill(process, SIGINT);
+    });
+    const auto first = interrupted.run(warm);
+    INFO(first.err);
+    CHECK(first.status == 4);
+    const std::size_t kept = count_entries(cache);
+    CHECK(kept >= 100 - std::max(1U, std::thread::hardware_concurrency()));
+    CHECK(kept < 1000);
+    CHECK(count_lines(record) == kept);  // what was being compiled was finished and kept
+
+    const auto second = program.run(warm);
+    CHECK(second.status == 0);
+    std::size_t hits = 0, compiled = 0;
+    for (const auto& kernel : second.field("kernels")) {
+        hits += kernel["origin"] == "user" ? 1 : 0;
+        compiled += kernel["origin"] == "compiled" ? 1 : 0;
+    }
+    CHECK(hits == kept);
+    CHECK(compiled == 1000 - kept);
+    CHECK(count_entries(cache) == 1000);
+    CHECK(count_lines(record) == 1000);
 }
 
 TEST_CASE("the doctor says what was found and what to do about the rest") {
