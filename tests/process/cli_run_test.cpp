@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // `kiln run` with real files, on the CPU and on a GPU that computes nothing.
 #include <cmath>
+#include <fstream>
 #include <limits>
 
 #include "program.hpp"
@@ -250,5 +251,36 @@ TEST_CASE("a bench runs through on a GPU that computes nothing, and needs one") 
     CHECK(document["input_bytes"] == 2 * 2 * 8 * 9 * 4);
     CHECK(document["multiply_adds"] == 2 * 3 * 3 * 3 * 2 * 9);
     CHECK(document["launches_per_graph"] >= 20);
+    CHECK(document["spec"].contains("expected"));
+    CHECK(document["floor_us"] > 0);
+    CHECK(document["limiter"].is_string());
     CHECK(files.program().run(arguments).status == 4);
+}
+
+TEST_CASE("a bench takes many specs, each at its shape, and goes on after one that fails") {
+    const Files files;
+    const std::string specs = files.folder / "specs.json";
+    const auto write = [&](const std::string& text) { std::ofstream(specs) << text; };
+    const auto spec = [](const std::string& kernel, const std::string& rest) {
+        return R"({"in_channels": 2, "out_channels": 3, "pool_kernel_size": 2, "kernel_size": )" + kernel + rest + "}";
+    };
+    const std::string shape = R"(, "expected": {"batch": 2, "height": 8, "width": 9})";
+    const std::string no_images = R"(, "expected": {"batch": 0, "height": 8, "width": 9})";
+    const std::vector<std::string> arguments{"bench", "--specs", specs, "--rounds", "2", "--any-shape", "--json"};
+
+    write("[" + spec("3", shape) + "," + spec("3", no_images) + "," + spec("1", shape) + "]");
+    const auto result = files.program().with_fake_gpu().run(arguments);
+    INFO(result.err);
+    CHECK(result.status == 3);  // the second one has no images
+    const auto all = result.json()["measurements"];
+    REQUIRE(all.size() == 3);
+    CHECK(all[0]["shape"]["height"] == 8);
+    CHECK_FALSE(all[0]["spec"].contains("expected"));
+    CHECK(all[1]["error"]["code"] == "invalid_argument");
+    CHECK(all[2]["multiply_adds"] == 2 * 3 * 4 * 4 * 2);
+
+    write("[" + spec("3", "") + "]");
+    const auto shapeless = files.program().with_fake_gpu().run(arguments);
+    CHECK(shapeless.status == 3);
+    CHECK(contains(shapeless.err, "spec 0: expected is missing"));
 }

@@ -61,6 +61,8 @@ TEST_CASE("wrong usage is status 2, with a sentence on standard error and nothin
         {command("run", {"--weights", "x.npy", "--device", "cuda:-1"}), "--device"},
         {command("run"), "--weights"},
         {command("bench"), "--shape is required"},
+        {{"bench", "--shape", "1,8,8"}, "--in-channels is required"},
+        {command("bench", {"--specs", "x.json"}), "exclude each other"},
         {{"cache"}, "kiln cache needs a command, one of list, show, path"},
         {{"cache", "show"}, "key"},
     };
