@@ -68,8 +68,10 @@ public:
     /// @param x device memory, `[batch, in_channels, height, width]`, row-major fp32, aligned to 4 bytes
     /// @param y device memory, `[batch]` fp32, aligned to 4 bytes; every element is written; must not overlap `x`
     /// @param stream a stream of the model's device; null is the default stream
-    /// @param workspace made by `workspace()` of an equal model on the same device for this shape or a larger need; one forward
-    /// at a time A batch of zero launches and writes nothing.
+    /// @param workspace made by `workspace()` of an equal model on the same device, for this shape or a larger need; one forward
+    /// at a time
+    ///
+    /// A batch of zero launches and writes nothing.
     /// @throws Error `invalid_argument` (a null or misaligned pointer, a shape in which no window fits, a workspace that is too
     /// small or of another device), `driver_failure`, `forked`.
     void forward(const float* x, float* y, const Shape& shape, CUstream_st* stream, Workspace& workspace) const;
