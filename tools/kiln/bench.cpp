@@ -39,7 +39,7 @@ struct Measurement {
     Times times;
 };
 
-/// bytes / µs = MB/s · 10⁻⁶ · 10⁶: terabytes per second are bytes per µs · 10⁻⁶.
+/// A byte per µs is a megabyte per second.
 double terabytes_per_second(double bytes, double us) {
     return us > 0 ? bytes / us * 1e-6 : 0;
 }
