@@ -27,6 +27,11 @@ function(kiln_add_tests name)
         list(APPEND properties LABELS "${ARG_LABELS}")
     endif()
     list(APPEND properties SKIP_RETURN_CODE 77)
+    # LeakSanitizer takes a library's block of thread-local data for one that glibc 2.19 made, with a header in front, whenever its
+    # address in a page is 16, and crashes. NVRTC's is there by chance. The block is found through the thread's own data all the same.
+    if(KILN_SANITIZE MATCHES address)
+        list(APPEND properties ENVIRONMENT ASAN_OPTIONS=intercept_tls_get_addr=0)
+    endif()
     if(ARG_GPU)
         # One CTest test for the whole binary: listing cases needs no device, but each case would say "skipped" on its own.
         add_test(NAME ${name} COMMAND ${name})
