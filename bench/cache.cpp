@@ -107,11 +107,12 @@ BENCHMARK(hit_from_memory)->ThreadRange(1, 64)->UseRealTime()->Unit(benchmark::k
 
 void hit_on_loaded(benchmark::State& state) {
     static LoadedKernels<int> kernels;
-    static const auto keep = kernels.get(make_key(sample_request()), 0,
-                                         [] { return Result<LoadedKernels<int>::Pointer>(std::make_shared<const int>(1)); });
+    static const auto key = std::make_shared<const Key>(make_key(sample_request()));
+    static const auto keep =
+        kernels.get(key, 0, [] { return Result<LoadedKernels<int>::Pointer>(std::make_shared<const int>(1)); });
     for (auto _ : state) {
-        const auto got = kernels.get(make_key(sample_request()), 0,
-                                     [] { return Result<LoadedKernels<int>::Pointer>(fail(ErrorCode::internal, "not loaded")); });
+        const auto got =
+            kernels.get(key, 0, [] { return Result<LoadedKernels<int>::Pointer>(fail(ErrorCode::internal, "not loaded")); });
         if (!got) return state.SkipWithError("no kernel");
     }
 }

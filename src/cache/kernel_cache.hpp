@@ -94,6 +94,8 @@ public:
 
     [[nodiscard]] const CacheConfiguration& configuration() const noexcept { return configuration_; }
     [[nodiscard]] Key key(const KernelRequest& request) const { return make_key(request, build_id_); }
+    /// Whether its keys are those of any toolchain, `make_key(request)`.
+    [[nodiscard]] bool takes_any_toolchain() const noexcept { return build_id_.empty(); }
 
 private:
     class Core;

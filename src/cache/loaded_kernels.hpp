@@ -15,23 +15,26 @@
 
 namespace kiln {
 
-/// A kernel's key and the device that it is loaded on.
+/// A kernel's key and the device that it is loaded on. Models that share a key compare no text of it: a text is as long as a
+/// source, and threads would wait for each other's comparisons.
 struct LoadedKey {
-    Key key;
+    std::shared_ptr<const Key> key;
     int device = 0;
 
-    friend bool operator==(const LoadedKey&, const LoadedKey&) = default;
+    friend bool operator==(const LoadedKey& a, const LoadedKey& b) noexcept {
+        return a.device == b.device && (a.key == b.key || *a.key == *b.key);
+    }
 };
 
 struct LoadedKeyHash {
     [[nodiscard]] std::size_t operator()(const LoadedKey& loaded) const noexcept {
-        return KeyHash{}(loaded.key) * 31 + static_cast<std::size_t>(loaded.device);
+        return KeyHash{}(*loaded.key) * 31 + static_cast<std::size_t>(loaded.device);
     }
 };
 
 /// Kernels that are loaded into the driver, shared between equal models of a process for as long as one of them lives.
 ///
-/// This is the first place that is asked, before any cubin: a hit costs one comparison of texts. Thread safe; models that ask at
+/// This is the first place that is asked, before any cubin: a hit costs a look-up. Thread safe; models that ask at
 /// the same time wait for one load; a failed load is not remembered.
 template <typename Kernel>
 class LoadedKernels {
@@ -45,8 +48,8 @@ public:
 
     /// The kernel, loaded by `load` (→ Result<Pointer>) where there is none.
     template <typename Load>
-    [[nodiscard]] Result<Got> get(const Key& key, int device, Load&& load) {
-        const LoadedKey loaded{key, device};
+    [[nodiscard]] Result<Got> get(std::shared_ptr<const Key> key, int device, Load&& load) {
+        const LoadedKey loaded{std::move(key), device};
         if (Pointer kernel = find(loaded)) {
             count_loaded_hit();
             return Got{std::move(kernel), true};

@@ -66,6 +66,11 @@ Result<std::shared_ptr<const LoadedKernel>> load_from_cache(const SpecialisedKer
     return loaded;
 }
 
+/// Made once per specialisation where that will do: a key's text is as long as the source.
+std::shared_ptr<const Key> key_in(const KernelCache& cache, const SpecialisedKernel& specialised) {
+    return cache.takes_any_toolchain() ? specialised.key : std::make_shared<const Key>(cache.key(specialised.request));
+}
+
 }  // namespace
 
 KernelReport describe_kernel(const SpecialisedKernel& specialised, const CachedKernel& cached) {
@@ -99,7 +104,7 @@ CompileFunction compiler_of(const SpecialisedKernel& specialised) {
 
 Result<ObtainedKernel> obtain_loaded(const SpecialisedKernel& specialised, const driver::Context& context, KernelCache& cache) {
     static LoadedKernels<LoadedKernel>& loaded_kernels = *new LoadedKernels<LoadedKernel>;  // outlives every model
-    auto got = loaded_kernels.get(cache.key(specialised.request), context.device().ordinal,
+    auto got = loaded_kernels.get(key_in(cache, specialised), context.device().ordinal,
                                   [&] { return load_from_cache(specialised, context, cache); });
     if (!got) return pass_on(got);
 

@@ -67,15 +67,15 @@ Memo& memo() {
 Result<SpecialisedKernel> specialise(const ModelSpec& spec, const Arch& arch, const Plan& plan) {
     auto source = specialised_source(spec, plan);
     if (!source) return pass_on(source);
-    return SpecialisedKernel{plan,
-                             plan.family->block(spec, plan.candidate.tile),
-                             plan_note(spec, plan),
-                             {.arch = arch,
-                              .family = std::string(plan.family->name()),
-                              .tile = to_string(plan.candidate.tile),
-                              .options = jit::compile_options(),
-                              .source = std::move(*source),
-                              .spec_json = to_json_text(spec)}};
+    KernelRequest request{.arch = arch,
+                          .family = std::string(plan.family->name()),
+                          .tile = to_string(plan.candidate.tile),
+                          .options = jit::compile_options(),
+                          .source = std::move(*source),
+                          .spec_json = to_json_text(spec)};
+    auto key = std::make_shared<const Key>(make_key(request));
+    return SpecialisedKernel{plan, plan.family->block(spec, plan.candidate.tile), plan_note(spec, plan), std::move(request),
+                             std::move(key)};
 }
 
 Result<std::shared_ptr<const SpecialisedKernel>> specialise_best(const ModelSpec& spec, const Arch& arch) {

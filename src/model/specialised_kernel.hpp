@@ -7,6 +7,7 @@
 #include <kiln/spec.hpp>
 
 #include "cache/kernel_request.hpp"
+#include "cache/key.hpp"
 #include "model/planner.hpp"
 #include "support/result.hpp"
 
@@ -18,6 +19,7 @@ struct SpecialisedKernel {
     Family::BlockShape block;
     std::string note;  ///< `plan_note`
     KernelRequest request;
+    std::shared_ptr<const Key> key;  ///< the request's, where any toolchain will do
 };
 
 /// Plans the spec and renders its source. Pure; the spec has been checked.

@@ -13,6 +13,10 @@ namespace {
 
 using Kernels = LoadedKernels<int>;
 
+std::shared_ptr<const Key> shared_key(const std::string& text) {
+    return std::make_shared<const Key>(key_of_text(text));
+}
+
 Result<Kernels::Pointer> load_one() {
     return std::make_shared<const int>(1);
 }
@@ -21,7 +25,7 @@ Result<Kernels::Pointer> load_one() {
 
 TEST_CASE("a loaded kernel is shared for as long as somebody holds it") {
     Kernels kernels;
-    const Key key = key_of_text("key");
+    const auto key = shared_key("key");
     auto first = kernels.get(key, 0, load_one);
     REQUIRE(first);
     CHECK_FALSE(first->shared);
@@ -38,18 +42,27 @@ TEST_CASE("a loaded kernel is shared for as long as somebody holds it") {
 
 TEST_CASE("another device or another key is another kernel") {
     Kernels kernels;
-    const Key key = key_of_text("key");
+    const auto key = shared_key("key");
     const auto first = kernels.get(key, 0, load_one);
     CHECK_FALSE(kernels.get(key, 1, load_one)->shared);
-    CHECK_FALSE(kernels.get(key_of_text("other"), 0, load_one)->shared);
-    Key colliding = key;
+    CHECK_FALSE(kernels.get(shared_key("other"), 0, load_one)->shared);
+    Key colliding = *key;
     colliding.text = "other text, same name";
-    CHECK_FALSE(kernels.get(colliding, 0, load_one)->shared);
+    CHECK_FALSE(kernels.get(std::make_shared<const Key>(colliding), 0, load_one)->shared);
+}
+
+TEST_CASE("a key that was made again is the same key") {
+    Kernels kernels;
+    const auto first = kernels.get(shared_key("key"), 0, load_one);
+    const auto again = kernels.get(shared_key("key"), 0, load_one);
+    REQUIRE((first && again));
+    CHECK(again->shared);
+    CHECK(again->kernel == first->kernel);
 }
 
 TEST_CASE("a failed load is not kept") {
     Kernels kernels;
-    const Key key = key_of_text("key");
+    const auto key = shared_key("key");
     const auto failed = kernels.get(key, 0, []() -> Result<Kernels::Pointer> { return fail(ErrorCode::driver_failure, "no"); });
     CHECK(failed.error().code == ErrorCode::driver_failure);
     CHECK_FALSE(kernels.get(key, 0, load_one)->shared);
@@ -57,7 +70,7 @@ TEST_CASE("a failed load is not kept") {
 
 TEST_CASE("models that ask at the same time wait for one load") {
     Kernels kernels;
-    const Key key = key_of_text("key");
+    const auto key = shared_key("key");
     std::atomic<int> loads{0};
     std::atomic<int> shared{0};
     std::vector<std::jthread> threads;
@@ -81,6 +94,6 @@ TEST_CASE("models that ask at the same time wait for one load") {
 
 TEST_CASE("kernels that are gone are forgotten") {
     Kernels kernels;
-    for (int i = 0; i < 1000; ++i) REQUIRE(kernels.get(key_of_text(std::to_string(i)), 0, load_one));
+    for (int i = 0; i < 1000; ++i) REQUIRE(kernels.get(shared_key(std::to_string(i)), 0, load_one));
     CHECK(kernels.size() == 0);
 }
