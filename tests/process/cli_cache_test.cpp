@@ -190,4 +190,8 @@ TEST_CASE("why names the nearest entry and what differs") {
     CHECK(names_arch);
     const TemporaryDirectory empty;
     CHECK(Program(empty / "cache").run(WarmCache::spec("why", "3", "sm_90a")).field("nearest").is_null());
+    auto words = WarmCache::spec("why", "3", "sm_90a");
+    words.pop_back();  // --json
+    CHECK(contains(Program(empty / "cache").run(words).out, "would be compiled"));
+    CHECK(contains(Program(empty / "cache").set("KILN_STRICT", "1").run(words).out, "which strict mode forbids"));
 }

@@ -54,6 +54,10 @@ TEST_CASE("wrong usage is status 2, with a sentence on standard error and nothin
         {command("plan", {"--arch", "sm_90"}), "sm_90a"},
         {command("plan", {"--arch", "compute_80"}), "sm_80"},
         {command("warm", {"--arch", "sm_80,volta"}), "volta"},
+        {command("warm", {"--arch", ",", "--jobs", "2"}), "arch '' is not one"},
+        {command("warm", {"--arch", "sm_80,", "--jobs", "2"}), "arch '' is not one"},
+        {command("plan", {"--arch", "sm_80,sm_86"}), "sm_80,sm_86"},
+        {command("plan", {"--arch", "sm_80", "--arch", "sm_86"}), "--arch"},
         {command("warm", {"--arch", "sm_80", "--specs", "x.json"}), "exclude each other"},
         {{"warm", "--arch", "sm_80"}, "--in-channels is required"},
         {command("warm", {"--arch", "sm_80", "--jobs", "-1"}), "--jobs"},
@@ -63,6 +67,7 @@ TEST_CASE("wrong usage is status 2, with a sentence on standard error and nothin
         {command("bench"), "--shape is required"},
         {{"bench", "--shape", "1,8,8"}, "--in-channels is required"},
         {command("bench", {"--specs", "x.json"}), "exclude each other"},
+        {command("bench", {"--shape", "1,8,8", "--device", "-1"}), "Value -1 not in range"},
         {{"cache"}, "kiln cache needs a command, one of list, show, path"},
         {{"cache", "show"}, "key"},
     };

@@ -102,6 +102,9 @@ TEST_CASE("a warm fills the cache, the next one hits, and the cache can be looke
         CHECK(show.status == 0);
         CHECK(show.json()["key"] == key);
         CHECK(show.json()["arch"] == "sm_90a");
+        const std::string path = show.json()["path"];
+        CHECK(contains(path, key));
+        CHECK(std::filesystem::is_regular_file(path));
         const std::string cubin = read_file(folder / "k.cubin");
         CHECK(cubin.substr(0, 4) ==
               "\x7f"
@@ -123,7 +126,9 @@ TEST_CASE("a warm fills the cache, the next one hits, and the cache can be looke
         CHECK(list["entries"].size() == 2);
         CHECK(list["entries"][0].contains("fault"));
         const std::string damaged = list["entries"][0]["key"];
-        CHECK(program.run({"cache", "show", damaged}).status == 3);
+        const auto refused = program.run({"cache", "show", damaged});
+        CHECK(refused.status == 3);
+        CHECK(contains(refused.err, path + " cannot be used"));
         CHECK(program.run(json_command("warm", {"--arch", "sm_90a,sm_80"})).status == 0);
         CHECK(program.run({"cache", "show", damaged}).status == 0);
     }
@@ -159,6 +164,7 @@ TEST_CASE("specs come from a file") {
     const std::vector<std::pair<std::string, std::string>> cases{
         {"[", "is not valid JSON"},
         {one + "}", "an array of specs is allowed"},
+        {"[]", "specs.json: has no spec; at least one is needed"},
         {"[" + one + R"(, "stride": "2"}])", "specs.json: spec 0 has field 'stride' = \"2\"; allowed is"},
         {"[" + one + "}, " + one + R"(, "stride": 0}])", "specs.json: spec 1: stride is 0x0; each side must be from 1"},
         {"[" + one + R"(, "kernel": 3}])", "has an unknown field \"kernel\""},
@@ -309,4 +315,19 @@ TEST_CASE("the doctor says what was found and what to do about the rest") {
     CHECK(poor.status == 0);
     CHECK(contains(poor.out, "/nowhere/libnvrtc.so"));
     CHECK(contains(poor.out, "/nowhere/layer cannot be reached"));
+}
+
+TEST_CASE("the doctor misses no directory where strict mode has layers") {
+    const TemporaryDirectory folder;
+    const auto topics = [&](Program program) {
+        std::vector<std::string> all;
+        const auto document =
+            program.unset("KILN_CACHE_DIR").unset("XDG_CACHE_HOME").set("HOME", "/").run({"doctor", "--json"}).json();
+        for (const auto& problem : document["problems"]) all.push_back(problem["topic"]);
+        return all;
+    };
+    const Program bare = Program(folder / "cache").with_fake_gpu();
+    CHECK(topics(bare) == std::vector<std::string>{"cache"});
+    CHECK(topics(Program(bare).set("KILN_STRICT", "1")) == std::vector<std::string>{"cache"});
+    CHECK(topics(Program(bare).set("KILN_STRICT", "1").set("KILN_CACHE_LAYERS", folder.path())).empty());
 }

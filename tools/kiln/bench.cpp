@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // kiln bench: what a forward costs on this GPU, beside what launching and reading the input cost at least.
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -187,7 +188,7 @@ void add_bench(Program& program) {
     command.add_flag("--any-shape", arguments->any_shape, "build the model without being told the shape that it will be given");
     command.add_option("--device", arguments->device, "which GPU")
         ->type_name("N")
-        ->check(CLI::NonNegativeNumber)
+        ->check(CLI::Range(0, std::numeric_limits<int>::max()))
         ->capture_default_str();
     command.add_option("--rounds", arguments->rounds, "measurements, of which the median is told")
         ->type_name("N")

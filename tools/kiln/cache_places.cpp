@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kiln/cache_places.hpp"
 
-#include <set>
+#include <map>
+#include <utility>
 
 #include "cache/user_layer.hpp"
 #include "kiln/exit_status.hpp"
@@ -28,7 +29,7 @@ CachePlaces::CachePlaces(const CacheConfiguration& configuration) : places_(open
     if (!configuration.directory.empty()) places_.push_back(std::make_unique<UserLayer>(configuration));
 }
 
-void CachePlaces::list(const std::function<void(const Layer&, const ListedEntry&)>& call) const {
+void CachePlaces::list(const std::function<void(Layer&, const ListedEntry&)>& call) const {
     for (const auto& place : places_) {
         const auto listed = place->list([&](const ListedEntry& entry) { call(*place, entry); });
         if (listed) continue;
@@ -39,28 +40,30 @@ void CachePlaces::list(const std::function<void(const Layer&, const ListedEntry&
     }
 }
 
-std::string CachePlaces::find(const std::string& prefix) const {
-    std::set<std::string> found;
-    list([&](const Layer&, const ListedEntry& entry) {
-        if (entry.key_name.starts_with(prefix)) found.insert(entry.key_name);
+CachePlaces::Found CachePlaces::find(const std::string& prefix) const {
+    struct Copy {
+        Layer* place;
+        std::string path;
+    };
+    std::map<std::string, std::vector<Copy>> found;  // by key, in the order of places
+    list([&](Layer& place, const ListedEntry& entry) {
+        if (entry.key_name.starts_with(prefix)) found[entry.key_name].push_back({&place, entry.path});
     });
-    if (found.size() == 1) return *found.begin();
     if (found.empty()) {
         throw Error(ErrorCode::invalid_argument,
                     fmt::format("no entry has a key that begins with '{}'; `kiln cache list` has the keys", prefix));
     }
-    throw Error(ErrorCode::invalid_argument, fmt::format("{} entries have keys that begin with '{}', such as {} and {}",
-                                                         found.size(), prefix, *found.begin(), *found.rbegin()));
-}
-
-CachePlaces::Found CachePlaces::read(const std::string& key) const {
-    std::string why = fmt::format("no place has an entry {}", key);
-    for (const auto& place : places_) {
-        const auto bytes = place->read(key);
-        if (!bytes && bytes.error().reason == MissReason::absent) continue;
-        auto entry = bytes ? verify(*bytes, key, place->path()) : tl::unexpected(bytes.error());
-        if (entry) return {place->origin(), place->path(), std::move(*entry)};
-        why = entry.error().what;
+    if (found.size() > 1) {
+        throw Error(ErrorCode::invalid_argument, fmt::format("{} entries have keys that begin with '{}', such as {} and {}",
+                                                             found.size(), prefix, found.begin()->first, found.rbegin()->first));
+    }
+    const auto& [key, copies] = *found.begin();
+    std::string why;
+    for (const Copy& copy : copies) {
+        const auto bytes = copy.place->read(key);
+        auto entry = bytes ? verify(*bytes, key, copy.path) : tl::unexpected(bytes.error());
+        if (entry) return {copy.place->origin(), copy.path, std::move(*entry)};
+        why = std::move(entry.error().what);
     }
     throw Error(ErrorCode::bad_file, why);
 }

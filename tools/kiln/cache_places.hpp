@@ -26,18 +26,16 @@ public:
     explicit CachePlaces(const CacheConfiguration& configuration);
 
     /// Calls with each entry: place by place, in the order of keys.
-    void list(const std::function<void(const Layer& place, const ListedEntry& entry)>& call) const;
-
-    /// The one key that begins so. Throws `invalid_argument` where there is none or several.
-    [[nodiscard]] std::string find(const std::string& prefix) const;
+    void list(const std::function<void(Layer& place, const ListedEntry& entry)>& call) const;
 
     struct Found {
         Origin origin;
-        std::string path;
+        std::string path;  ///< of the entry's file, or of the bundle that holds it
         Entry entry;
     };
-    /// The verified entry of a key, from the first place that has one that can be used.
-    [[nodiscard]] Found read(const std::string& key) const;
+    /// The verified entry of the one key that begins so, from the first place that has one that can be used. Throws
+    /// `invalid_argument` where there is no such key or several, and `bad_file` where no place's entry can be used.
+    [[nodiscard]] Found find(const std::string& prefix) const;
 
 private:
     std::vector<std::unique_ptr<Layer>> places_;

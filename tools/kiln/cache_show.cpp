@@ -71,7 +71,7 @@ void print_text(Program& program, const CachePlaces::Found& found, const KeyFiel
 
 ExitStatus run_show(Program& program, const ShowArguments& arguments) {
     const CachePlaces places(cache_configuration());
-    const CachePlaces::Found found = places.read(places.find(arguments.key));
+    const CachePlaces::Found found = places.find(arguments.key);
     if (!arguments.cubin_file.empty()) write_cubin(arguments.cubin_file, found.entry.cubin);
     const KeyFields fields = parse_key(found.entry.key.text).value_or(KeyFields{});
     const driver::CubinInfo cubin = value_or_throw(driver::inspect_cubin(found.entry.cubin, jit::kernel_name));

@@ -149,6 +149,15 @@ bool can_be_made(std::filesystem::path path) {
 constexpr const char* cache_advice =
     "name a directory of your own with KILN_CACHE_DIR; models run without one, and compile in every process";
 
+/// No problem where layers hold the kernels and strict mode keeps none.
+void missing_directory(Diagnosis& diagnosis, const CacheConfiguration& configuration, const std::string& what) {
+    if (configuration.strict && !configuration.layers.empty()) {
+        diagnosis.fact("cache", what + "; strict mode needs none beside the layers");
+    } else {
+        diagnosis.problem("cache", what, cache_advice);
+    }
+}
+
 void look_at_own_directory(Diagnosis& diagnosis, const CacheConfiguration& configuration, ordered_json& document) {
     const OwnDirectory own(configuration);
     document["path"] = own.path();
@@ -162,7 +171,7 @@ void look_at_own_directory(Diagnosis& diagnosis, const CacheConfiguration& confi
         const bool possible = can_be_made(own.path());
         document["state"] = possible ? "absent" : "unwritable";
         if (possible) diagnosis.fact("cache", fmt::format("{} (made when the first kernel is kept)", own.path()));
-        if (!possible) diagnosis.problem("cache", fmt::format("{} is not there and cannot be made", own.path()), cache_advice);
+        if (!possible) missing_directory(diagnosis, configuration, fmt::format("{} is not there and cannot be made", own.path()));
         return;
     }
     std::uint64_t entries = 0;
@@ -215,7 +224,7 @@ void look_at_cache(Diagnosis& diagnosis) {
         if (!objection.empty()) diagnosis.problem("layer", objection, "mend it, or take it out of KILN_CACHE_LAYERS");
     }
     if (configuration->directory.empty()) {
-        diagnosis.problem("cache", configuration->why_no_directory, cache_advice);
+        missing_directory(diagnosis, *configuration, configuration->why_no_directory);
         document["state"] = "none";
     } else {
         look_at_own_directory(diagnosis, *configuration, document);

@@ -121,8 +121,9 @@ void ArchOptions::add_to(CLI::App& command, bool several) {
     auto* option = command.add_option("--arch", names_,
                                       several ? "what to build for: sm_90a,sm_80, or native for the GPU that is present"
                                               : "what to build for: sm_90a, or native for the GPU that is present");
-    option->type_name("ARCH")->required()->delimiter(',');
+    option->type_name("ARCH")->required()->allow_extra_args(false);
     if (!several) option->expected(1);
+    several_ = several;
 }
 
 Arch parse_arch(const std::string& name) {
@@ -136,9 +137,11 @@ Arch parse_arch(const std::string& name) {
 
 std::vector<Arch> ArchOptions::archs() const {
     std::vector<Arch> archs;
-    for (const std::string& name : names_) {
-        const Arch arch = parse_arch(name);
-        if (std::find(archs.begin(), archs.end(), arch) == archs.end()) archs.push_back(arch);
+    for (const std::string& names : names_) {
+        for (const std::string_view name : several_ ? split(names, ',') : std::vector<std::string_view>{names}) {
+            const Arch arch = parse_arch(std::string(name));
+            if (std::find(archs.begin(), archs.end(), arch) == archs.end()) archs.push_back(arch);
+        }
     }
     return archs;
 }

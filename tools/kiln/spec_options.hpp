@@ -57,6 +57,7 @@ public:
 
 private:
     std::vector<std::string> names_;
+    bool several_ = false;
 };
 
 }  // namespace kiln::tools

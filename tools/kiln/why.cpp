@@ -48,7 +48,10 @@ ExitStatus run_why(Program& program, const WhyOptions& options) {
         program.out.write_line(fmt::format("hit: {} is in the cache ({}), built by NVRTC {}", look.key.name,
                                            to_string(*look.origin), look.toolchain));
     } else {
-        program.out.write_line(fmt::format("miss: {} would be compiled: {}", look.key.name, look.miss_reason));
+        program.out.write_line(
+            fmt::format("miss: {} {}: {}", look.key.name,
+                        cache->configuration().strict ? "would not be compiled, which strict mode forbids" : "would be compiled",
+                        look.miss_reason));
         if (nearest) program.out.write_line(fmt::format("nearest: {}: {}", nearest->key_name, nearest->text()));
     }
     return ExitStatus::done;
