@@ -61,8 +61,18 @@ __device__ __forceinline__ void meet(const ForwardArguments& arguments, Index im
         __threadfence();  // the other arrivals are seen before their slots are read
         double total = 0;
         if (is_last) {
-#pragma unroll 4
-            for (Index slot = lane & (lanes - 1); slot < count; slot += lanes) total += __ldcg(slots + slot);
+            constexpr int together = 4;  // loads in flight
+#pragma unroll 1
+            for (Index first = lane & (lanes - 1); first < count; first += together * lanes) {
+                double parts[together];
+#pragma unroll
+                for (int i = 0; i < together; ++i) {
+                    const Index slot = first + i * lanes;
+                    parts[i] = slot < count ? __ldcg(slots + slot) : 0;
+                }
+#pragma unroll
+                for (int i = 0; i < together; ++i) total += parts[i];
+            }
         }
         total = lane_group_sum(total, lanes);
         if (is_last) sum = total;

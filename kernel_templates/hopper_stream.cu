@@ -7,6 +7,7 @@
 #include "hopper_copy.cuh"
 #include "hopper_warpgroup.cuh"
 #include "hopper_wgmma.cuh"
+#include "hopper_wgmma_registers.cuh"
 #include "hopper_stream_sizes.cuh"
 #include "hopper_stream_layout.cuh"
 #include "hopper_stream_producer.cuh"
@@ -65,6 +66,45 @@ struct Consumer {
         }
     }
 
+    /// Sums the boxes of a unit and pass by groups of rows: the middle's, then the right rows. What a fresh unit keeps from above
+    /// is read by the instructions that read the right rows, whose sums in the boxes then count for nothing: each copy of a
+    /// group's instructions would take longer to compile than the products do.
+    __device__ __forceinline__ void sum_groups(Boxes (&boxes)[lane_channels], RowSums (&kept)[lane_channels][most_kept]) {
+#pragma unroll
+        for (int channel = 0; channel < lane_channels; ++channel) boxes[channel].clear();
+#pragma unroll 1
+        for (int group = (flags & fresh) != 0 ? -1 : 0; group <= middle_groups; ++group) {
+            RowSums sums[lane_channels][most_kept];
+#pragma unroll
+            for (int row_of_group = 0; row_of_group < kept_rows; ++row_of_group) {
+                if (row_of_group % stage_rows == 0) wait();
+#pragma unroll
+                for (int channel = 0; channel < lane_channels; ++channel)
+                    sums[channel][row_of_group].read(row(channel, row_of_group % stage_rows));
+                if (row_of_group % stage_rows == stage_rows - 1) release();
+            }
+            if (group < 0 || group == middle_groups) {
+                RowSums running[lane_channels];
+#pragma unroll
+                for (int i = 0; i < kept_rows; ++i) {
+#pragma unroll
+                    for (int channel = 0; channel < lane_channels; ++channel) {
+                        boxes[channel].add_right(sums[channel][i], i, running[channel]);
+                        kept[channel][i] = sums[channel][i];
+                    }
+                }
+                continue;
+            }
+#pragma unroll
+            for (int channel = 0; channel < lane_channels; ++channel) {
+#pragma unroll
+                for (int i = 0; i < kept_rows; ++i)
+                    boxes[channel].add_middle(sums[channel][i], i == 0 && (middle_groups == 1 || group == 0));
+                if (group == middle_groups - 1) boxes[channel].add_left(kept[channel]);
+            }
+        }
+    }
+
     /// Reads rows [first, last) of the window; `take(row, channel, sums)` gets each.
     template <int first, int last, class Take>
     __device__ __forceinline__ void read_rows(const Take& take) {
@@ -83,8 +123,7 @@ struct Consumer {
     }
 
     /// Sums the boxes of a unit and pass. `kept`: rows shared with the unit above, then with the one below.
-    __device__ __forceinline__ void sum_boxes(Boxes (&boxes)[lane_channels],
-                                              RowSums (&kept)[lane_channels][larger(1, kept_rows)]) {
+    __device__ __forceinline__ void sum_boxes(Boxes (&boxes)[lane_channels], RowSums (&kept)[lane_channels][most_kept]) {
         if constexpr (kept_rows > 0) {
             if ((flags & fresh) != 0) {
                 read_rows<0, kept_rows>(
@@ -168,19 +207,22 @@ __device__ __forceinline__ void meet_pending(const ForwardArguments& arguments, 
         const bool active = entry < stations->pending;
         const Index image = stations->images[active ? entry : 0];
         double sum = 0;
+#pragma unroll 1
         for (int i = 0; i < layout.blocks(); ++i) sum += stations[i].totals[active ? entry : 0];
         const Index image_units = static_cast<Index>(layout.strips()) * arguments.pooled_height;
-        const Contributors contributors{layout.run_with(image * image_units), layout.run_with((image + 1) * image_units - 1), 1};
+        // The runs of the image's first unit and of its last: a lane works out one, lest the compiler do it twice.
+        const bool is_odd = lane_index() % 2 != 0;
+        const int run = layout.run_with(image * image_units + (is_odd ? image_units - 1 : 0));
+        const Contributors contributors{__shfl_sync(0xffffffffu, run, 0, lanes), __shfl_sync(0xffffffffu, run, 1, lanes), 1};
         meet(arguments, image, sum, contributors, stations->run, 0, active, lanes);
     }
 }
 
 /// Consumer warps' whole life.
 __device__ __forceinline__ void consume(const ForwardArguments& arguments, const Layout& layout, Station& station,
-                                        unsigned char* shared, int warp) {
+                                        unsigned char* shared, const Walk& start, int stream, int warp) {
     const int warpgroup = warp / 4;
     const int lane = static_cast<int>(threadIdx.x) % 32;
-    const int stream = static_cast<int>(quotient(warp, layout.blocks()));
     const int block = warp - stream * layout.blocks();
 
     Consumer self{layout, shared};
@@ -211,7 +253,7 @@ __device__ __forceinline__ void consume(const ForwardArguments& arguments, const
         Station first;
         first.run = layout.run_of(stream);
         first.block = block;
-        first.walk.start(arguments, layout, first.run);
+        first.walk = start;
         first.pending = 0;
         if (lane == 0) station = first;
         __syncwarp();
@@ -220,9 +262,10 @@ __device__ __forceinline__ void consume(const ForwardArguments& arguments, const
 
     // The same in all lanes, and known to be: the tensor cores take descriptors from uniform registers.
     const unsigned weights = __shfl_sync(0xffffffffu, first_operand(shared_address(shared) + weights_offset), 0);
-    RowSums kept[lane_channels][larger(1, kept_rows)];
+    RowSums kept[lane_channels][most_kept];
     double total = 0;
     if (warpgroups > 1 && warpgroup == warpgroups - 1) barrier_arrive(1, 256);
+#pragma unroll 1
     for (int round = layout.units(0); round > 0; --round) {
         float products[filters / 2];
         float sums[promotes ? filters / 2 : 1];  // each chain's products are added to these, rounded to nearest
@@ -231,7 +274,11 @@ __device__ __forceinline__ void consume(const ForwardArguments& arguments, const
         for (int pass = 0; pass < passes; ++pass) {
             Boxes boxes[lane_channels];
             if (units > 0) {
-                self.sum_boxes(boxes, kept);
+                if constexpr (sums_groups) {
+                    self.sum_groups(boxes, kept);
+                } else {
+                    self.sum_boxes(boxes, kept);
+                }
             } else {
 #pragma unroll
                 for (int channel = 0; channel < lane_channels; ++channel)
@@ -246,11 +293,10 @@ __device__ __forceinline__ void consume(const ForwardArguments& arguments, const
 #pragma unroll
                 for (int chain = 0; chain < chains; ++chain) {
                     if (warpgroups > 1) barrier_sync(1 + warpgroup, 256);
-                    start_products(products, fragments, tile_weights, chain * chain_steps,
-                                   smaller((chain + 1) * chain_steps, k_steps));
+                    start_products(fragments, tile_weights, chain * chain_steps, smaller((chain + 1) * chain_steps, k_steps));
                     if (warpgroups > 1) barrier_arrive(1 + (warpgroup + 1) % warpgroups, 256);
                     wgmma_wait_group<0>();
-                    wgmma_settle(products);
+                    take_chain(products);
                     if constexpr (promotes) {
                         const bool is_first = pass == 0 && chain == 0;
 #pragma unroll
@@ -305,6 +351,7 @@ __device__ __forceinline__ void consume(const ForwardArguments& arguments, const
 extern "C" __global__ void __launch_bounds__(kiln::threads, 1) kiln_forward(const __grid_constant__ ForwardArguments arguments) {
     using namespace kiln;
     extern __shared__ __align__(1024) unsigned char shared[];
+    declare_chain();
     const unsigned shared_base = shared_address(shared);
     const int warp = __shfl_sync(0xffffffffu, static_cast<int>(threadIdx.x) / 32, 0);  // known to be the warp's
     const Layout layout{arguments};
@@ -312,6 +359,7 @@ extern "C" __global__ void __launch_bounds__(kiln::threads, 1) kiln_forward(cons
     // An mbarrier takes its thread some 60 cycles: a few for each warp.
     if (threadIdx.x % 32 == 0) {
         const int full_arrivals = (layout.is_bulk() ? 1 : 32) << layout.parts_log2();
+#pragma unroll 1
         for (int slot = warp; slot < layout.slots() * layout.streams(); slot += threads / 32) {
             const unsigned full = shared_base + ring_offset + slot * layout.slot_bytes();
             mbarrier_init(full, full_arrivals);
@@ -320,19 +368,20 @@ extern "C" __global__ void __launch_bounds__(kiln::threads, 1) kiln_forward(cons
         if (warp == warps) mbarrier_init(shared_base + weights_barrier_offset, 1);
         fence_mbarrier_init();
     }
-    if (warp >= warps) {
-        const int producer = warp - warps;
-        // Where this lane's stream starts, if it has one.
-        Walk walk;
-        const int groups_log2 = 2 - layout.parts_log2();
-        const int stream = (producer & ((1 << groups_log2) - 1)) + (static_cast<int>(threadIdx.x) % 32 << groups_log2);
-        if (stream < layout.streams()) walk.start(arguments, layout, layout.run_of(stream));
-        __syncthreads();
+    // Where the warp's stream starts, or the lane's of a producer.
+    const bool is_producer = warp >= warps;
+    const int groups_log2 = 2 - layout.parts_log2();
+    const int stream = is_producer
+                           ? ((warp - warps) & ((1 << groups_log2) - 1)) + (static_cast<int>(threadIdx.x) % 32 << groups_log2)
+                           : small_quotient(warp, layout.blocks());
+    Walk walk;
+    if (stream < layout.streams()) walk.start(arguments, layout, layout.run_of(stream));
+    __syncthreads();
+    if (is_producer) {
         if constexpr (moves_registers) setmaxnreg_dec<producer_registers>();
-        produce(arguments, layout, walk, shared_base, producer);
+        produce(arguments, layout, walk, shared_base, warp - warps);
     } else {
-        __syncthreads();
         if constexpr (moves_registers) setmaxnreg_inc<consumer_registers>();
-        consume(arguments, layout, reinterpret_cast<Station*>(shared + stations_offset)[warp], shared, warp);
+        consume(arguments, layout, reinterpret_cast<Station*>(shared + stations_offset)[warp], shared, walk, stream, warp);
     }
 }

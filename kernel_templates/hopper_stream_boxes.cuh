@@ -51,6 +51,13 @@ struct RowSums {
 //   tap 2           [middle  right ]
 constexpr bool shares_middle = stride_h == 1 && (dilation_h == 1 || kernel_h == 1) && pool_h >= kernel_h;
 constexpr int side_rows = kernel_h - 1;
+constexpr int most_kept = larger(1, kept_rows);
+
+// Where the middle's rows are a multiple of the kept ones, and all of these fit into registers at once, one loop reads them all.
+constexpr bool sums_groups =
+    shares_middle && kept_rows > 0 && kept_rows % stage_rows == 0 &&
+    (pool_h - side_rows) % larger(1, kept_rows) == 0 && pool_h > side_rows&& lane_channels* kept_rows * 2 * kernel_w <= 24;
+constexpr int middle_groups = sums_groups ? (pool_h - side_rows) / kept_rows : 0;
 
 /// The boxes of one channel: tap (ky, kx) of position p is at of[ky].of[p][kx].
 struct Boxes {

@@ -13,13 +13,27 @@
 // Units are counted down a strip, then along the strips, then through the images; a run is a contiguous range of them.
 namespace kiln {
 
-/// a / b, rounded down, for 0 <= a and 1 <= b: a chain of a few instructions where a is small, as it mostly is.
+/// a / b, rounded down, for 0 <= a < 2^20 and 1 <= b: the half keeps the rounded quotient away from whole numbers by more than
+/// its error.
+__device__ __forceinline__ int small_quotient(int a, int b) {
+    return static_cast<int>((static_cast<float>(a) + 0.5f) * reciprocal_approximate(static_cast<float>(b)));
+}
+
+/// 1 / x to about 20 bits.
+__device__ __forceinline__ double reciprocal_gross(double x) {
+    double result;
+    asm("rcp.approx.ftz.f64 %0, %1;" : "=d"(result) : "d"(x));
+    return result;
+}
+
+/// a / b, rounded down, for 0 <= a < 2^50 and 1 <= b: likewise, in double, where two of Newton's steps make the gross reciprocal
+/// exact to the last bit but one. The compiler's division of 64 bits takes it longer than the products do.
 __device__ __forceinline__ Index quotient(Index a, int b) {
-    // Below 2^20 the half keeps the rounded quotient away from whole numbers by more than its error.
-    if (a < 1 << 20)
-        return static_cast<Index>((static_cast<float>(static_cast<int>(a)) + 0.5f) *
-                                  reciprocal_approximate(static_cast<float>(b)));
-    return a / b;
+    const double divisor = b;
+    double reciprocal = reciprocal_gross(divisor);
+#pragma unroll
+    for (int step = 0; step < 2; ++step) reciprocal = fma(fma(-divisor, reciprocal, 1.0), reciprocal, reciprocal);
+    return static_cast<Index>((static_cast<double>(a) + 0.5) * reciprocal);
 }
 
 /// What the host worked out for the shape (StreamLayout::words in src/model/families/hopper_stream_tile.cpp): divisions that
@@ -56,9 +70,11 @@ struct Layout {
     __device__ __forceinline__ Index begin(int run) const { return run * length() + smaller(run, longer()); }
     __device__ __forceinline__ int units(int run) const { return static_cast<int>(length()) + (run < longer() ? 1 : 0); }
     /// The run that has this unit.
-    __device__ __forceinline__ Index run_with(Index unit) const {
+    __device__ __forceinline__ int run_with(Index unit) const {
         const Index in_longer = longer() * (length() + 1);
-        return unit < in_longer ? unit / (length() + 1) : longer() + (unit - in_longer) / length();
+        const bool is_longer = unit < in_longer;
+        return (is_longer ? 0 : longer()) +
+               static_cast<int>(quotient(is_longer ? unit : unit - in_longer, static_cast<int>(length()) + (is_longer ? 1 : 0)));
     }
 
     /// The bytes that threads may copy at a time: 16, 8 or 4.

@@ -29,7 +29,7 @@ struct Producer {
         if (lane == 0) mbarrier_arrive_expect_tx(slot, copies * bytes);
 #pragma unroll 1
         for (int copy = lane; copy < copies; copy += 32) {
-            const int index = rows_together ? copy : static_cast<int>(quotient(copy, channel_copies));
+            const int index = rows_together ? copy : small_quotient(copy, channel_copies);
             const int row = copy - index * channel_copies;
             const int channel = part + (index << parts_log2);
             cp_async_bulk(slot + slot_head_bytes + channel * channel_bytes + bank_offset(channel) + 4 * pitch * row,
@@ -37,9 +37,18 @@ struct Producer {
         }
     }
 
-    /// Pieces of `bytes` bytes, a thread each, with zeros for what lies outside the image.
+    /// A row in pieces of `bytes` bytes, a thread each, with zeros for what lies outside the image.
     template <int bytes>
-    __device__ __forceinline__ void copy_words(const float* source, int top, int left, int rows, unsigned slot) const {
+    __device__ __forceinline__ void copy_row(const float* from, int left, unsigned inside_columns, unsigned to) const {
+#pragma unroll 1
+        for (int column = lane * (bytes / 4); column < pitch; column += 8 * bytes) {
+            const bool is_inside = static_cast<unsigned>(left + column) < inside_columns;
+            cp_async<bytes>(to + 4 * column, is_inside ? from + column : x, is_inside);
+        }
+    }
+
+    /// The same for the stage's rows of all channels, with pieces of 16, 8 or 4 bytes.
+    __device__ __forceinline__ void copy_words(const float* source, int top, int left, int rows, unsigned slot, int bytes) const {
 #pragma unroll 1
         for (int channel = part; channel < stage_channels; channel += 1 << parts_log2) {
             unsigned to = slot + slot_head_bytes + channel * channel_bytes + bank_offset(channel);
@@ -48,10 +57,12 @@ struct Producer {
             for (int line = 0; line < rows; ++line) {
                 const bool is_row_inside = static_cast<unsigned>(top + line) < static_cast<unsigned>(height);
                 const unsigned inside_columns = is_row_inside ? width : 0;
-#pragma unroll 1
-                for (int column = lane * (bytes / 4); column < pitch; column += 8 * bytes) {
-                    const bool is_inside = static_cast<unsigned>(left + column) < inside_columns;
-                    cp_async<bytes>(to + 4 * column, is_inside ? from + column : x, is_inside);
+                if (bytes == 4) {
+                    copy_row<4>(from, left, inside_columns, to);
+                } else if (bytes == 8) {
+                    copy_row<8>(from, left, inside_columns, to);
+                } else {
+                    copy_row<16>(from, left, inside_columns, to);
                 }
                 to += 4 * pitch;
                 from += width;
@@ -119,12 +130,8 @@ __device__ __forceinline__ void produce(const ForwardArguments& arguments, const
                     mbarrier_wait_parity_unseen(unit_slot + 8, unit_parity);
                     if (bulk_or_word_bytes == 0) {
                         self.copy_bulk(from, unit_left, rows, unit_slot);
-                    } else if (bulk_or_word_bytes == 16) {
-                        self.copy_words<16>(from, unit_top + row, unit_left, rows, unit_slot);
-                    } else if (bulk_or_word_bytes == 8) {
-                        self.copy_words<8>(from, unit_top + row, unit_left, rows, unit_slot);
                     } else {
-                        self.copy_words<4>(from, unit_top + row, unit_left, rows, unit_slot);
+                        self.copy_words(from, unit_top + row, unit_left, rows, unit_slot, bulk_or_word_bytes);
                     }
                     unit_slot += slot_bytes;
                     if (unit_slot == unit_ring_end) {

@@ -44,36 +44,29 @@ struct Fragments {
     }
 };
 
-/// Describes B of a k-step: the weights rounded (part 0), or what rounding left (part 1). `weights`: the lower half of the first
-/// descriptor; the others differ from it in nothing else. Volatile, because a compiler that keeps dozens of descriptors in
-/// registers for the next round has none left for the fragments.
-__device__ __forceinline__ unsigned long long operand(unsigned weights, int step, int part) {
-    constexpr unsigned upper_half = wgmma_descriptor(0, 16 * filters, 128) >> 32;
-    unsigned long long descriptor;
-    asm volatile("{\n\t.reg .b32 lower;\n\tadd.u32 lower, %1, %2;\n\tmov.b64 %0, {lower, %3};\n\t}"
-                 : "=l"(descriptor)
-                 : "r"(weights), "r"((step * step_bytes + part * operand_bytes) >> 4), "n"(upper_half));
-    return descriptor;
-}
+/// The lower half of the first operand's descriptor; the others differ from it in nothing else.
 __device__ __forceinline__ unsigned first_operand(unsigned weights) {
     return static_cast<unsigned>(wgmma_descriptor(weights, 16 * filters, 128));
 }
 
-/// Starts the products of k-steps [first, last) with the weights of a tile of filters. `sums` begin at zero.
-__device__ __forceinline__ void start_products(float (&sums)[filters / 2], const Fragments& fragments, unsigned weights,
-                                               int first, int last) {
+/// chain += A · B of a k-step: the weights rounded (part 0), or what rounding left (part 1).
+__device__ __forceinline__ void multiply(const unsigned (&a)[4], unsigned weights, int step, int part, bool accumulate) {
+    constexpr unsigned upper_half = wgmma_descriptor(0, 16 * filters, 128) >> 32;
+    wgmma_chain_k8_tf32<filters, upper_half>(a, weights, (step * step_bytes + part * operand_bytes) >> 4, accumulate);
+}
+
+/// Starts the products of k-steps [first, last) with the weights of a tile of filters; the chain begins at zero.
+__device__ __forceinline__ void start_products(const Fragments& fragments, unsigned weights, int first, int last) {
     wgmma_fence();
     if constexpr (!is_tf32) {
 #pragma unroll
         for (int step = first; step < last; ++step) {
-            wgmma_k8_tf32<filters>(sums, fragments.large[step], operand(weights, step, 1), step > first);
-            wgmma_k8_tf32<filters>(sums, fragments.small[step], operand(weights, step, 0), true);
+            multiply(fragments.large[step], weights, step, 1, step > first);
+            multiply(fragments.small[step], weights, step, 0, true);
         }
     }
 #pragma unroll
-    for (int step = first; step < last; ++step) {
-        wgmma_k8_tf32<filters>(sums, fragments.large[step], operand(weights, step, 0), !is_tf32 || step > first);
-    }
+    for (int step = first; step < last; ++step) multiply(fragments.large[step], weights, step, 0, !is_tf32 || step > first);
     wgmma_commit_group();
 }
 
