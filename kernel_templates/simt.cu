@@ -2,10 +2,12 @@
 #include "specialisation_simt.cuh"
 #include "arguments.cuh"
 #include "common.cuh"
+#include "tile_sizes.cuh"
 #include "simt_sizes.cuh"
-#include "simt_boxes.cuh"
+#include "tile_boxes.cuh"
+#include "simt_weights.cuh"
 #include "simt_product.cuh"
-#include "simt_images.cuh"
+#include "tile_images.cuh"
 
 // The fp32 family: plain fused multiply-adds, right for every spec and shape.
 //

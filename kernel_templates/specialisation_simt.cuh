@@ -16,5 +16,5 @@ constexpr long long taps_w = 3;
 constexpr long long window_lanes = 1;
 constexpr long long windows_at_once = 2;
 constexpr long long blocks = 3;
-constexpr long long shared_bytes = 42096;
+constexpr long long shared_bytes = 42080;
 }  // namespace spec

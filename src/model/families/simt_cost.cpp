@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "model/families/tile_cost.hpp"
+#include "model/families/tile_geometry.hpp"
 #include "model/geometry.hpp"
 #include "support/rounding.hpp"
 
@@ -24,26 +26,7 @@ double load_cycles(double distinct, double floats) {
     return std::max(distinct * floats / 32, floats > 2 ? 2.2 : 1.1);
 }
 
-/// What a warp spends on the sums of 32/window_lanes windows.
-struct WindowCost {
-    double instructions = 0, shared = 0;
-};
-
-WindowCost window_cost(const ModelSpec& spec, const SimtTile& tile, const SimtWindows& windows) {
-    const std::int64_t pitch = spec.stride.width * spec.pool_kernel_size.width;
-    const auto taps = static_cast<double>(tile.taps());
-    if (tile.window_lanes > 1) {
-        const double shuffles = 2 * taps * std::log2(static_cast<double>(tile.window_lanes));
-        return {3 * windows.loads + windows.additions + 2 * taps + shuffles + 100, 2 * windows.loads + taps + shuffles / 2};
-    }
-    const double width = pitch % 4 == 0 ? 4 : pitch % 2 == 0 ? 2 : 1;
-    const double loads = windows.loads / width * (width > 1 ? 1.3 : 1);  // vectors that are used in part
-    const double predicates = spec.padding.height > 0 || spec.padding.width > 0 ? 2 * loads : 0;
-    const double lines = std::clamp(static_cast<double>(pitch), 1.0, 32.0);  // of 128 bytes that a warp's load touches
-    return {1.5 * loads + predicates + windows.additions + taps + 25, loads * lines + taps};
-}
-
-TileCycles tile_cycles(const ModelSpec& spec, const SimtTile& tile, const SimtWindows& windows, const Rates& rates) {
+TileCycles tile_cycles(const ModelSpec& spec, const SimtTile& tile, const TileWindows& windows, const Rates& rates) {
     const auto warps = static_cast<double>(tile.threads()) / 32;
     const auto held = static_cast<double>(tile.thread_positions * tile.thread_filters);
     const auto chunks = static_cast<double>(tile.chunks(spec)), chunk_k = static_cast<double>(tile.chunk_k());
@@ -60,7 +43,7 @@ TileCycles tile_cycles(const ModelSpec& spec, const SimtTile& tile, const SimtWi
     const double epilogue = held * (spec.activation == Activation::sigmoid ? 6 : 3) + 400;
     const double special = spec.activation == Activation::sigmoid ? 2 * held : 0;
 
-    const WindowCost window = window_cost(spec, tile, windows);
+    const WindowCost window = window_cost(spec, windows);
     const double warp_windows = static_cast<double>(tile.chunk_channels * tile.positions * tile.window_lanes) / 32;
     const double weight_copies = tile.weights_stay(spec) ? 0 : chunk_k * static_cast<double>(tile.filters) / 128;
     const double build = warp_windows * window.instructions + 3 * weight_copies + warps * 60;
@@ -85,42 +68,24 @@ TileCycles tile_cycles(const ModelSpec& spec, const SimtTile& tile, const SimtWi
     return cycles;
 }
 
-/// How much slower all goes where blocks leave little of the shared memory to L1, which then forgets rows before all windows have
-/// read them. Measured on an H200: nothing with half of it left, 5 % with a third, 50 % with an eighth.
-double l1_slowdown(const SimtTile& tile, std::int64_t shared_bytes, const Rates& rates) {
-    const double left = 1 - static_cast<double>(tile.blocks * (shared_bytes + 1024)) / rates.l1_bytes;
-    const double missing = std::max(0.0, 0.4 - left) / 0.4;
-    return 1 + missing * missing;
-}
-
 }  // namespace
 
-std::int64_t simt_registers(const ModelSpec& spec, const SimtTile& tile, const SimtWindows& windows) {
+std::int64_t simt_registers(const ModelSpec& spec, const SimtTile& tile, const TileWindows& windows) {
     const std::int64_t held = tile.thread_positions * tile.thread_filters;
     const std::int64_t multiplying = 2 * held + tile.thread_positions + tile.thread_filters + 24;
     const std::int64_t totals = tile.chunks(spec) > 1 ? held + 8 : 0;  // kept while the next chunk is built
     const std::int64_t weights = tile.weights_stay(spec) ? 0 : 16;
-    // In padding, whether each row and column is inside; for large windows, divisions, which are calls and clobber much.
-    const bool is_padded = spec.padding.height > 0 || spec.padding.width > 0;
-    const std::int64_t predicates = is_padded ? 30 + std::max<std::int64_t>(0, windows.pixels - 100) : 0;
-    const std::int64_t at_once = tile.windows_at_once * windows.pixels + 8 * std::max<std::int64_t>(0, tile.windows_at_once - 2);
-    const std::int64_t building =
-        tile.window_lanes > 1 ? windows.registers + 96 : at_once + windows.registers / 4 + 20 + predicates;
+    const std::int64_t building = building_registers(spec, windows, tile.windows_at_once);
     return std::max<std::int64_t>({multiplying, totals + weights + building, 56});
 }
 
-SimtCost simt_cost(const ModelSpec& spec, const SimtTile& tile, const SimtWindows& windows, const Shape& shape,
+SimtCost simt_cost(const ModelSpec& spec, const SimtTile& tile, const TileWindows& windows, const Shape& shape,
                    const Rates& rates) {
     const TileCycles cycles = tile_cycles(spec, tile, windows, rates);
     const Size2 pooled = pooled_size_unchecked(spec, shape);
     const std::int64_t all_positions = shape.batch * std::max<std::int64_t>(1, pooled.height * pooled.width);
-    const std::int64_t tiles = ceil_divide(all_positions, tile.positions);
     const std::int64_t filter_tiles = tile.filter_tiles(spec);
-
-    // As SimtFamily::geometry lays the work out.
-    const std::int64_t slots = rates.multiprocessors * tile.blocks;
-    const std::int64_t runs = std::min(tiles, slots);
-    const std::int64_t splits = std::clamp<std::int64_t>(slots / runs, 1, filter_tiles);
+    const auto [tiles, runs, splits] = TileWork(all_positions, tile.positions, filter_tiles, rates.multiprocessors * tile.blocks);
     const std::int64_t rounds = ceil_divide(tiles, runs) * ceil_divide(filter_tiles, splits);
     const auto resident = static_cast<double>(std::min(tile.blocks, ceil_divide(runs * splits, rates.multiprocessors)));
 
@@ -132,7 +97,7 @@ SimtCost simt_cost(const ModelSpec& spec, const SimtTile& tile, const SimtWindow
     const double weight_floats =
         tile.weights_stay(spec) ? static_cast<double>(tile.chunks(spec) * tile.chunk_k() * tile.filters) : 0;
     const double start = std::ceil(weight_floats / static_cast<double>(32 * tile.threads())) * 700 + 1500;
-    const double slowdown = l1_slowdown(tile, tile.shared_bytes(spec), rates);
+    const double slowdown = l1_slowdown(tile.blocks, tile.shared_bytes(spec), rates);
     const double compute_us = (static_cast<double>(rounds) * per_round * slowdown + start) / (rates.clock_ghz * 1000);
 
     const Size2 window = window_size(spec);

@@ -7,6 +7,7 @@
 
 #include "model/families/simt_cost.hpp"
 #include "model/families/simt_tile.hpp"
+#include "model/families/tile_geometry.hpp"
 #include "model/planner.hpp"
 #include "model/rates.hpp"
 #include "support/rounding.hpp"
@@ -20,7 +21,7 @@ constexpr std::int64_t most_pixels_at_once = 100;  // of a lane: more loads in f
 
 /// Channels at a time: as many as keep a chunk short with few that pad the last one; half as many, for chips with less shared
 /// memory; and twice as many, which leaves more windows to load at once.
-std::vector<std::int64_t> chunk_channel_choices(const ModelSpec& spec, const SimtWindows& windows) {
+std::vector<std::int64_t> chunk_channel_choices(const ModelSpec& spec, const TileWindows& windows) {
     const std::int64_t taps = windows.taps_h * windows.taps_w;
     std::int64_t best = 1, best_work = 0;
     for (std::int64_t channels = 1; channels <= spec.in_channels && (channels == 1 || channels * taps <= longest_simt_chunk);
@@ -71,18 +72,6 @@ std::vector<SimtTile> product_tiles(const ModelSpec& spec, SimtTile tile) {
     return tiles;
 }
 
-/// Blocks per multiprocessor that registers and shared memory allow; 0 if not one.
-std::int64_t resident_blocks(const SimtTile& tile, std::int64_t registers, std::int64_t shared_bytes, const Rates& rates) {
-    if (registers > 255 || shared_bytes > rates.shared_bytes_per_block) return 0;
-    // Registers are handed out by warps, eight a thread at a time, from four equal parts.
-    const std::int64_t warps = tile.threads() / 32;
-    const std::int64_t by_registers =
-        rates.registers_per_multiprocessor / 4 / (std::int64_t{32} * 8 * ceil_divide(registers, 8)) * 4 / warps;
-    const std::int64_t by_shared = rates.shared_bytes_per_multiprocessor / (shared_bytes + 1024);
-    const std::int64_t by_warps = rates.warps_per_multiprocessor / warps;
-    return std::min({by_registers, by_shared, by_warps, std::int64_t{16}});
-}
-
 /// The candidates worth showing: ordering them all is cheap, rendering them is not.
 constexpr std::size_t most_candidates = 32;
 
@@ -91,7 +80,7 @@ constexpr std::size_t most_candidates = 32;
 std::vector<Candidate> SimtFamily::candidates(const ModelSpec& spec, const Arch& arch) const {
     const Rates& rates = rates_of(arch);
     const Shape shape = tuning_shape(spec);
-    const SimtWindows windows = simt_windows(spec);
+    const TileWindows windows = tile_windows(spec);
     SimtTile tile;
     tile.taps_h = windows.taps_h;
     tile.taps_w = windows.taps_w;
@@ -107,7 +96,8 @@ std::vector<Candidate> SimtFamily::candidates(const ModelSpec& spec, const Arch&
                 const bool is_possible = each.window_lanes == 1 && each.windows_at_once <= each.windows_each() &&
                                          each.windows_at_once * windows.pixels <= most_pixels_at_once;
                 if (each.windows_at_once > 1 && !is_possible) break;
-                each.blocks = resident_blocks(each, simt_registers(spec, each, windows), each.shared_bytes(spec), rates);
+                each.blocks =
+                    resident_blocks(each.threads(), simt_registers(spec, each, windows), each.shared_bytes(spec), rates);
                 if (each.blocks > 0) ranked.emplace_back(simt_cost(spec, each, windows, shape, rates), each);
             }
         }
@@ -169,20 +159,9 @@ Family::BlockShape SimtFamily::block(const ModelSpec& spec, const Tile& tile) co
 LaunchGeometry SimtFamily::geometry(const ModelSpec& spec, const Tile& tile, const Shape& shape,
                                     const DeviceLimits& limits) const {
     const SimtTile simt = SimtTile::from(tile);
-    const Size2 pooled = pooled_size(spec, shape);
-    const std::int64_t tiles = ceil_divide(shape.batch * pooled.height * pooled.width, simt.positions);
-
-    // A block for each place on the GPU, with a run of tiles each; where tiles are few, the filters of each are divided too.
-    const std::int64_t slots = std::int64_t{limits.multiprocessors} * std::max(1, limits.blocks_per_multiprocessor);
-    const std::int64_t runs = std::min(tiles, slots);
-    const std::int64_t splits = std::clamp<std::int64_t>(slots / runs, 1, simt.filter_tiles(spec));
-    LaunchGeometry geometry;
-    geometry.layout = {tiles, runs, splits};
-    geometry.grid = runs * splits;
+    LaunchGeometry geometry = tile_geometry(spec, simt.positions, simt.filter_tiles(spec), shape, limits);
     geometry.block = static_cast<int>(simt.threads());
     geometry.shared_bytes = static_cast<int>(simt.shared_bytes(spec));
-    geometry.counter_bytes = static_cast<std::size_t>(shape.batch) * sizeof(std::uint32_t);
-    geometry.partial_bytes = static_cast<std::size_t>((shape.batch + runs) * splits) * sizeof(double);
     return geometry;
 }
 

@@ -40,15 +40,4 @@ struct SimtTile {
     [[nodiscard]] std::int64_t shared_bytes(const ModelSpec& spec) const;
 };
 
-/// How windows are summed: what a spec fixes before any tile is chosen.
-struct SimtWindows {
-    std::int64_t taps_h = 1, taps_w = 1;
-    std::int64_t window_lanes = 1;
-    double loads = 0;            ///< values that a lane loads for the box sums of one channel and block of taps
-    double additions = 0;        ///< that it makes
-    std::int64_t pixels = 0;     ///< that a lane holds for one small window
-    std::int64_t registers = 0;  ///< that the sums of rows take
-};
-[[nodiscard]] SimtWindows simt_windows(const ModelSpec& spec);
-
 }  // namespace kiln

@@ -2,10 +2,11 @@
 #pragma once
 
 // From sums over a tile's positions to y: tiles follow each other through the images, and an image may take many tiles or a
-// tile many images.
+// tile many images. The family says what a thread has of a tile (`ThreadTile`, `ThreadSums`), and how it multiplies and
+// activates.
 namespace kiln {
 
-/// Blocks are counted run by run; src/model/families/simt_family.cpp (`geometry`) says how many there are of what.
+/// Blocks are counted run by run; src/model/families/tile_geometry.cpp says how many there are of what.
 __device__ __forceinline__ Share share_of_work(const ForwardArguments& arguments) {
     Share share;
     share.runs = Runs{arguments.layout[0], arguments.layout[1]};

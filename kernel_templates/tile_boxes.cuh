@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// How a chunk is built: box sums, boxes[(channel, ky, kx)][position], from global memory; and its weights.
+// How a chunk of box sums is built from global memory: boxes[(channel, ky, kx)][position]. For the families whose blocks have
+// tiles of positions; each says in its sizes what `Shared`, `Boxes`, `threads` and `thread_index` are.
 namespace kiln {
 
 /// The widest vector in which every window's rows can be loaded, if x and the width allow it.
@@ -187,7 +188,7 @@ struct ThreadWindows {
 
 /// Box sums of small windows, a lane each; several are loaded before the first is summed, so that more loads are in flight.
 template <int vector>
-__device__ __forceinline__ void build_small(Shared& shared, const ForwardArguments& arguments, const Chunk& chunk) {
+__device__ __forceinline__ void build_small(Shared& shared, Boxes boxes, const ForwardArguments& arguments, const Chunk& chunk) {
     constexpr int windows = ThreadWindows::windows_each, most_at_once = static_cast<int>(spec::windows_at_once);
     constexpr int at_once = vector == widest_vector() || most_at_once < 2 ? most_at_once : 2;  // the fallback is kept short
     constexpr bool has_no_remainder = windows % at_once == 0 && chunk_channels % ThreadWindows::sharers == 0;
@@ -208,13 +209,13 @@ __device__ __forceinline__ void build_small(Shared& shared, const ForwardArgumen
             loaded[each].sum(sums);
             if (!has_no_remainder && channel >= chunk_channels) continue;
 #pragma unroll
-            for (int tap = 0; tap < taps; ++tap) shared.boxes[channel * taps + tap][mine.position(first + each)] = sums[tap];
+            for (int tap = 0; tap < taps; ++tap) boxes[channel * taps + tap][mine.position(first + each)] = sums[tap];
         }
     }
 }
 
 /// Box sums of large windows, a group of lanes each, only for the positions that exist.
-__device__ __forceinline__ void build_large(Shared& shared, const ForwardArguments& arguments, Index begin, const Chunk& chunk) {
+__device__ __forceinline__ void build_large(Boxes boxes, const ForwardArguments& arguments, Index begin, const Chunk& chunk) {
     const int thread = thread_index();
     const Index left = arguments.batch * arguments.pooled_height * arguments.pooled_width - begin;
 #pragma unroll 1
@@ -229,68 +230,22 @@ __device__ __forceinline__ void build_large(Shared& shared, const ForwardArgumen
         }
         if (thread % window_lanes != 0) continue;
 #pragma unroll
-        for (int tap = 0; tap < taps; ++tap) shared.boxes[channel * taps + tap][position] = sums[tap];
+        for (int tap = 0; tap < taps; ++tap) boxes[channel * taps + tap][position] = sums[tap];
     }
 }
 
-/// One vector of weights on its way from global to shared memory.
-template <int vector>
-struct MovedWeights {
-    float held[vector] = {};  // what a branch might leave undefined is carried around every loop outside, in registers
-
-    __device__ __forceinline__ void load_from(const float* from) { load<vector>(from, held); }
-    __device__ __forceinline__ void store_to(float* to) const {
-        if constexpr (vector == 4) {
-            *reinterpret_cast<float4*>(to) = make_float4(held[0], held[1], held[2], held[3]);
-        } else {
-            *to = *held;
-        }
-    }
-};
-
-/// Copies `floats` weights, of which the first `done` vectors of each thread are there already, some vectors at once.
-template <int floats, int done, int at_once>
-__device__ __forceinline__ void copy_weights(const float* from, float* to) {
-    constexpr int vector = floats % 4 == 0 ? 4 : 1, step = threads * vector;
-#pragma unroll 1
-    for (int first = done * step + thread_index() * vector; first < floats; first += at_once * step) {
-        MovedWeights<vector> moved[at_once];
-#pragma unroll
-        for (int i = 0; i < at_once; ++i) {
-            if (first + i * step < floats) moved[i].load_from(from + first + i * step);
-        }
-#pragma unroll
-        for (int i = 0; i < at_once; ++i) {
-            if (first + i * step < floats) moved[i].store_to(to + first + i * step);
-        }
-    }
-}
-
-/// A chunk's box sums, and its weights for a tile of filters unless they stay. Every thread has a part.
-__device__ __forceinline__ void build_chunk(Shared& shared, const ForwardArguments& arguments, Index begin, int filter_tile,
-                                            int chunk) {
-    constexpr int vector = widest_vector(), floats = chunk_k * filters;
-    const float* const weights =
-        static_cast<const float*>(arguments.weights) + (static_cast<Index>(filter_tile) * chunks + chunk) * floats;
-    // A thread's first vector of weights is loaded before the box sums are made, and stored after them.
-    constexpr int weight_vector = floats % 4 == 0 ? 4 : 1;
-    const int first_weight = thread_index() * weight_vector;
-    MovedWeights<weight_vector> moved;
-    if (!weights_stay && first_weight < floats) moved.load_from(weights + first_weight);
+/// A chunk's box sums; every thread has a part.
+__device__ __forceinline__ void build_boxes(Shared& shared, Boxes boxes, const ForwardArguments& arguments, Index begin,
+                                            const Chunk& chunk) {
+    constexpr int vector = widest_vector();
     const bool is_vectored =
         vector > 1 && arguments.width % vector == 0 && reinterpret_cast<unsigned long long>(arguments.x) % (4 * vector) == 0;
-    if (chunks == 1 && filter_tile > shared.share.first_filter_tile) {
-        // One chunk is all: its box sums serve every tile of filters.
-    } else if constexpr (window_lanes > 1) {
-        build_large(shared, arguments, begin, Chunk(chunk));
+    if constexpr (window_lanes > 1) {
+        build_large(boxes, arguments, begin, chunk);
     } else if (is_vectored) {
-        build_small<vector>(shared, arguments, Chunk(chunk));
+        build_small<vector>(shared, boxes, arguments, chunk);
     } else {
-        build_small<1>(shared, arguments, Chunk(chunk));
-    }
-    if constexpr (!weights_stay) {
-        if (first_weight < floats) moved.store_to(shared.weights + first_weight);
-        copy_weights<floats, 1, 4>(weights, shared.weights);
+        build_small<1>(shared, boxes, arguments, chunk);
     }
 }
 
