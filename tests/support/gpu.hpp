@@ -47,7 +47,11 @@ private:
 };
 extern template class DeviceArray<float>;
 
-/// The best plan of each family that serves the spec on this GPU: what a test of results loops over.
+/// The legal plans of a spec on this GPU, the best first; with KILN_TEST_FAMILY=mma_sync in the environment, of that family
+/// alone.
+[[nodiscard]] std::vector<Plan> legal_plans(const ModelSpec& spec);
+
+/// The best of them for each family: what a test of results loops over.
 [[nodiscard]] std::vector<Plan> best_plan_of_each_family(const ModelSpec& spec);
 
 /// Compiles these plans into the cache on every core, so that the models that follow find them there.
