@@ -16,7 +16,7 @@ struct Rates {
     double l2_gb_s;                       ///< reading
     int fma_per_cycle;                    ///< fp32 multiply-adds, per multiprocessor
     int special_per_cycle;                ///< 2^x and 1/x, per multiprocessor
-    int tf32_per_cycle;                   ///< dense TF32 multiply-adds, per multiprocessor; 0 where there is none
+    int tf32_per_cycle;                   ///< dense TF32 multiply-adds by mma.sync, per multiprocessor; 0 where there is none
     int issue_per_cycle;                  ///< warp instructions, per multiprocessor
     int shared_bytes_per_cycle;           ///< of shared memory and L1, per multiprocessor
     int shared_bytes_per_block;           ///< the most that one block may have

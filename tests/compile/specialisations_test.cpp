@@ -34,6 +34,16 @@ std::vector<NamedSpec> benchmark_specs() {
     return specs;
 }
 
+/// The same with one product of TF32, for the families that have it.
+std::vector<NamedSpec> tf32_specs() {
+    std::vector<NamedSpec> specs = benchmark_specs();
+    for (NamedSpec& each : specs) {
+        each.name += " in tf32";
+        each.spec.math = Math::tf32;
+    }
+    return specs;
+}
+
 /// What a template that was only tried on round numbers does not survive.
 std::vector<NamedSpec> odd_specs() {
     return {
@@ -84,6 +94,7 @@ std::vector<NamedSpec> odd_specs() {
 
 void check_compiles(const Arch& arch, const NamedSpec& named) {
     for (const Family* family : all_families()) {
+        if (named.spec.math == Math::tf32 && !family->uses_tf32()) continue;  // it computes fp32 all the same
         const std::vector<Candidate> candidates = family->candidates(named.spec, arch);
         if (candidates.empty()) continue;
         const Candidate* best = &candidates.front();
@@ -111,6 +122,7 @@ void check_all_compile(const Arch& arch) {
     }
     for (const NamedSpec& each : benchmark_specs()) check_compiles(arch, each);
     for (const NamedSpec& each : odd_specs()) check_compiles(arch, each);
+    for (const NamedSpec& each : tf32_specs()) check_compiles(arch, each);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include "model/families/hopper_gemm_family.hpp"
 #include "model/families/hopper_stream_family.hpp"
+#include "model/families/mma_family.hpp"
 #include "model/families/simt_family.hpp"
 #include "model/planner.hpp"
 
@@ -11,8 +12,9 @@ namespace kiln {
 std::span<const Family* const> all_families() {
     static const HopperGemmFamily hopper_gemm;
     static const HopperStreamFamily hopper_stream;
+    static const MmaFamily mma_sync;
     static const SimtFamily simt;
-    static const std::array<const Family*, 3> families{&hopper_stream, &hopper_gemm, &simt};
+    static const std::array<const Family*, 4> families{&hopper_stream, &hopper_gemm, &simt, &mma_sync};
     return families;
 }
 

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/families/mma_family.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <numbers>
+#include <utility>
+
+#include "model/families/mma_cost.hpp"
+#include "model/families/mma_tile.hpp"
+#include "model/families/tf32.hpp"
+#include "model/families/tile_geometry.hpp"
+#include "model/geometry.hpp"
+#include "model/planner.hpp"
+#include "model/rates.hpp"
+#include "support/rounding.hpp"
+
+namespace kiln {
+
+namespace {
+
+constexpr std::int64_t longest_mma_chunk = 80;  // of k, for each warp that divides it
+constexpr std::int64_t most_k_warps = 8;
+constexpr std::int64_t most_mma_pixels_at_once = 100;  // of a lane: more loads in flight than memory's latency asks for
+constexpr std::size_t most_mma_candidates = 32;        // worth showing
+
+/// Channels at a time: powers of two, all of them, and those that fill their k-steps.
+std::vector<std::int64_t> mma_chunk_choices(const ModelSpec& spec, const TileWindows& windows) {
+    const std::int64_t taps = windows.taps_h * windows.taps_w;
+    std::vector<std::int64_t> choices;
+    for (std::int64_t channels = 1; channels <= spec.in_channels; ++channels) {
+        if (channels > 1 && channels * taps > most_k_warps * longest_mma_chunk) break;
+        const bool is_power = (channels & (channels - 1)) == 0;
+        if (is_power || channels == spec.in_channels || (channels < 8 && channels * taps % 8 == 0)) choices.push_back(channels);
+    }
+    return choices;
+}
+
+/// Whether k is long and such tiles are few, so that warps which divide k keep busy what would idle.
+bool divides_k(const ModelSpec& spec, const MmaTile& tile, const Rates& rates) {
+    const Shape shape = tuning_shape(spec);
+    const Size2 pooled = pooled_size_unchecked(spec, shape);
+    const std::int64_t tiles = ceil_divide(shape.batch * std::max<std::int64_t>(1, pooled.height * pooled.width), tile.positions);
+    return reduction_length(spec) >= 256 && tiles * tile.filter_tiles(spec) <= 4 * std::int64_t{rates.multiprocessors};
+}
+
+/// The products that a block's warps can share out without many idle filters.
+std::vector<MmaTile> mma_product_tiles(const ModelSpec& spec, MmaTile tile, const Rates& rates) {
+    const std::int64_t least_padded = round_up(spec.out_channels, 8);
+    std::vector<MmaTile> tiles;
+    for (const std::int64_t filter_tiles_each : {8, 4, 2, 1}) {
+        for (const std::int64_t warps_along_filters : {1, 2, 4}) {
+            tile.filter_tiles_each = filter_tiles_each;
+            tile.filters = 8 * filter_tiles_each * warps_along_filters;
+            const std::int64_t padded = ceil_divide(spec.out_channels, tile.filters) * tile.filters;
+            if (padded > std::max(least_padded, spec.out_channels + spec.out_channels / 2)) continue;
+            for (const std::int64_t position_tiles : {2, 1, 4}) {
+                if (position_tiles * filter_tiles_each > 16) continue;
+                for (const std::int64_t warps_along_positions : {1, 2, 4, 8}) {
+                    tile.position_tiles = position_tiles;
+                    tile.positions = 16 * position_tiles * warps_along_positions;
+                    tile.k_warps = 1;
+                    if (tile.threads() >= 64 && tile.threads() <= 256 && tile.positions <= 256) tiles.push_back(tile);
+                    if (!divides_k(spec, tile, rates)) continue;
+                    for (const std::int64_t k_warps : {2, 4, 8}) {
+                        tile.k_warps = k_warps;
+                        if (tile.threads() >= 128 && tile.threads() <= 512) tiles.push_back(tile);
+                    }
+                }
+            }
+        }
+    }
+    return tiles;
+}
+
+/// The channel and tap of a chunk's k-th row of boxes; channel -1 where rows are padding.
+struct BoxRow {
+    std::int64_t channel = -1, ky = 0, kx = 0;
+};
+
+BoxRow box_row(const ModelSpec& spec, const MmaTile& tile, std::int64_t chunk, std::int64_t k) {
+    if (k >= tile.chunk_k()) return {};
+    const std::int64_t tap_blocks_w = spec.kernel_size.width / tile.taps_w, tap_blocks = tile.tap_blocks(spec);
+    const std::int64_t channel = chunk / tap_blocks * tile.chunk_channels + k / tile.taps(), tap = k % tile.taps();
+    if (channel >= spec.in_channels) return {};
+    return {channel, chunk % tap_blocks / tap_blocks_w * tile.taps_h + tap / tile.taps_w,
+            chunk % tap_blocks % tap_blocks_w * tile.taps_w + tap % tile.taps_w};
+}
+
+}  // namespace
+
+std::vector<Candidate> MmaFamily::candidates(const ModelSpec& spec, const Arch& arch) const {
+    const Rates& rates = rates_of(arch);
+    // Three products must not take longer than the multiply-adds that they stand for.
+    const int least_rate = spec.math == Math::tf32 ? 1 : 3 * rates.fma_per_cycle;
+    if (rates.tf32_per_cycle < least_rate) return {};
+    const Shape shape = tuning_shape(spec);
+    const TileWindows windows = tile_windows(spec);
+    MmaTile tile;
+    tile.taps_h = windows.taps_h;
+    tile.taps_w = windows.taps_w;
+    tile.window_lanes = windows.window_lanes;
+
+    std::vector<std::pair<MmaCost, MmaTile>> ranked;
+    for (MmaTile& each : mma_product_tiles(spec, tile, rates)) {
+        for (const std::int64_t chunk_channels : mma_chunk_choices(spec, windows)) {
+            each.chunk_channels = chunk_channels;
+            if (each.chunk_k() > longest_mma_chunk * each.k_warps && chunk_channels > 1) continue;
+            if (each.k_warps > 1 && each.chunk_k() % 8 != 0) continue;
+            each.chain_steps = mma_chain_steps(spec, each);
+            if (each.chain_steps == 0) continue;
+            for (const std::int64_t box_stages : {1, 2}) {
+                each.box_stages = box_stages;
+                for (each.windows_at_once = 1; each.windows_at_once <= 4; each.windows_at_once *= 2) {
+                    const bool is_possible = each.window_lanes == 1 && each.windows_at_once <= each.windows_each() &&
+                                             each.windows_at_once * windows.pixels <= most_mma_pixels_at_once;
+                    if (each.windows_at_once > 1 && !is_possible) break;
+                    each.blocks =
+                        resident_blocks(each.threads(), mma_registers(spec, each, windows), each.shared_bytes(spec), rates);
+                    if (each.blocks > 0) ranked.emplace_back(mma_cost(spec, each, windows, shape, rates), each);
+                }
+            }
+        }
+    }
+    std::stable_sort(ranked.begin(), ranked.end(),
+                     [](const auto& a, const auto& b) { return a.first.predicted_us < b.first.predicted_us; });
+    ranked.resize(std::min(ranked.size(), most_mma_candidates));
+
+    std::vector<Candidate> candidates;
+    candidates.reserve(ranked.size());
+    for (const auto& [cost, chosen] : ranked) candidates.push_back({chosen.render(spec), cost.predicted_us, cost.limiter});
+    return candidates;
+}
+
+std::vector<std::byte> MmaFamily::pack(const ModelSpec& spec, const Tile& tile, const Weights& weights) const {
+    const MmaTile mma = MmaTile::from(tile);
+    const double scale = spec.activation == Activation::sigmoid ? -std::numbers::log2e : 1.0;
+    const double weight_scale = scale / static_cast<double>(spec.pool_kernel_size.height * spec.pool_kernel_size.width);
+    const std::int64_t filter_tiles = mma.filter_tiles(spec), chunks = mma.chunks(spec),
+                       lane_weights = MmaTile::lane_weights(spec);
+
+    // [filter tile][chunk][k-step][8 filters][lane][large at t, t + 4, small at t, t + 4], then the bias.
+    std::vector<float> packed(static_cast<std::size_t>(filter_tiles * (chunks * mma.chunk_floats(spec) + mma.filters)), 0.0F);
+    for (std::int64_t chunk = 0; chunk < chunks; ++chunk) {
+        for (std::int64_t k = 0; k < mma.chunk_k(); ++k) {
+            const BoxRow at = box_row(spec, mma, chunk, k);
+            if (at.channel < 0) break;
+            for (std::int64_t filter = 0; filter < spec.out_channels; ++filter) {
+                const std::int64_t from =
+                    ((filter * spec.in_channels + at.channel) * spec.kernel_size.height + at.ky) * spec.kernel_size.width + at.kx;
+                const double weight = static_cast<double>(weights.weight[static_cast<std::size_t>(from)]) * weight_scale;
+                const std::int64_t in_tile = filter % mma.filters, lane = in_tile % 8 * 4 + k % 4;
+                const std::int64_t to = (filter / mma.filters * chunks + chunk) * mma.chunk_floats(spec) +
+                                        k / 8 * mma.step_floats(spec) + (in_tile / 8 * 32 + lane) * lane_weights + k % 8 / 4;
+                const float large = round_to_tf32(weight);
+                packed[static_cast<std::size_t>(to)] = large;
+                if (lane_weights == 4) {
+                    packed[static_cast<std::size_t>(to + 2)] = round_to_tf32(weight - static_cast<double>(large));
+                }
+            }
+        }
+    }
+    if (spec.bias) {
+        const auto first = static_cast<std::size_t>(filter_tiles * chunks * mma.chunk_floats(spec));
+        for (std::size_t filter = 0; filter < weights.bias.size(); ++filter) {
+            packed[first + filter] = static_cast<float>(static_cast<double>(weights.bias[filter]) * scale);
+        }
+    }
+    std::vector<std::byte> bytes(packed.size() * sizeof(float));
+    std::memcpy(bytes.data(), packed.data(), bytes.size());
+    return bytes;
+}
+
+Family::BlockShape MmaFamily::block(const ModelSpec& spec, const Tile& tile) const {
+    const MmaTile mma = MmaTile::from(tile);
+    return {.threads = static_cast<int>(mma.threads()), .shared_bytes = static_cast<int>(mma.shared_bytes(spec))};
+}
+
+LaunchGeometry MmaFamily::geometry(const ModelSpec& spec, const Tile& tile, const Shape& shape,
+                                   const DeviceLimits& limits) const {
+    const MmaTile mma = MmaTile::from(tile);
+    LaunchGeometry geometry = tile_geometry(spec, mma.positions, mma.filter_tiles(spec), shape, limits);
+    geometry.block = static_cast<int>(mma.threads());
+    geometry.shared_bytes = static_cast<int>(mma.shared_bytes(spec));
+    return geometry;
+}
+
+}  // namespace kiln

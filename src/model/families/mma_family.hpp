@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "model/family.hpp"
+
+namespace kiln {
+
+/// Tensor cores by mma.sync, on every chip that has TF32 (sm_80 and later): serves every spec. Template:
+/// kernel_templates/mma_sync.cu.
+class MmaFamily final : public Family {
+public:
+    [[nodiscard]] std::string_view name() const override { return "mma_sync"; }
+    [[nodiscard]] bool uses_tf32() const override { return true; }
+    [[nodiscard]] std::vector<Candidate> candidates(const ModelSpec& spec, const Arch& arch) const override;
+    [[nodiscard]] std::vector<std::byte> pack(const ModelSpec& spec, const Tile& tile, const Weights& weights) const override;
+    [[nodiscard]] BlockShape block(const ModelSpec& spec, const Tile& tile) const override;
+    [[nodiscard]] LaunchGeometry geometry(const ModelSpec& spec, const Tile& tile, const Shape& shape,
+                                          const DeviceLimits& limits) const override;
+};
+
+}  // namespace kiln
