@@ -220,9 +220,10 @@ __device__ __forceinline__ void meet_pending(const ForwardArguments& arguments, 
 
 /// Consumer warps' whole life.
 __device__ __forceinline__ void consume(const ForwardArguments& arguments, const Layout& layout, Station& station,
-                                        unsigned char* shared, const Walk& start, int stream, int warp) {
+                                        unsigned char* shared, const Walk& start, int warp) {
     const int warpgroup = warp / 4;
     const int lane = static_cast<int>(threadIdx.x) % 32;
+    const int stream = small_quotient(warp, layout.blocks());
     const int block = warp - stream * layout.blocks();
 
     Consumer self{layout, shared};
@@ -382,6 +383,6 @@ extern "C" __global__ void __launch_bounds__(kiln::threads, 1) kiln_forward(cons
         produce(arguments, layout, walk, shared_base, warp - warps);
     } else {
         if constexpr (moves_registers) setmaxnreg_inc<consumer_registers>();
-        consume(arguments, layout, reinterpret_cast<Station*>(shared + stations_offset)[warp], shared, walk, stream, warp);
+        consume(arguments, layout, reinterpret_cast<Station*>(shared + stations_offset)[warp], shared, walk, warp);
     }
 }

@@ -18,57 +18,56 @@ struct Producer {
     int lane;
     bool rows_together;
 
-    /// A bulk copy for each channel, or for each of its rows.
-    __device__ __forceinline__ void copy_bulk(const float* source, int left, int rows, unsigned slot) const {
-        const int columns = smaller(pitch, width - left);
-        const int channel_copies = rows_together ? 1 : rows;
-        const unsigned bytes = 4 * columns * (rows_together ? rows : 1);
-        const int parts = 1 << parts_log2;
-        const int copies = ((stage_channels - part + parts - 1) >> parts_log2) * channel_copies;
-        // Bytes may land before they are expected: the phase still waits for this arrival.
-        if (lane == 0) mbarrier_arrive_expect_tx(slot, copies * bytes);
-#pragma unroll 1
-        for (int copy = lane; copy < copies; copy += 32) {
-            const int index = rows_together ? copy : small_quotient(copy, channel_copies);
-            const int row = copy - index * channel_copies;
-            const int channel = part + (index << parts_log2);
-            cp_async_bulk(slot + slot_head_bytes + channel * channel_bytes + bank_offset(channel) + 4 * pitch * row,
-                          source + (channel * channel_pitch + row * width), bytes, slot);
-        }
-    }
-
-    /// A row in pieces of `bytes` bytes, a thread each, with zeros for what lies outside the image.
+    /// A row in pieces of `bytes` bytes, a thread each, with zeros for what lies outside the image. `from`, `column` and `to` are
+    /// of this thread's first piece, `rest` columns from the row's end.
     template <int bytes>
-    __device__ __forceinline__ void copy_row(const float* from, int left, unsigned inside_columns, unsigned to) const {
+    __device__ __forceinline__ void copy_row(const float* from, unsigned column, unsigned inside_columns, unsigned to,
+                                             int rest) const {
+        constexpr int step = 8 * bytes;  // columns of a warp's pieces
 #pragma unroll 1
-        for (int column = lane * (bytes / 4); column < pitch; column += 8 * bytes) {
-            const bool is_inside = static_cast<unsigned>(left + column) < inside_columns;
-            cp_async<bytes>(to + 4 * column, is_inside ? from + column : x, is_inside);
+        for (; rest > 0; rest -= step) {
+            const bool is_inside = column < inside_columns;
+            cp_async<bytes>(to, is_inside ? from : x, is_inside);
+            column += step;
+            from += step;
+            to += 4 * step;
         }
     }
 
-    /// The same for the stage's rows of all channels, with pieces of 16, 8 or 4 bytes.
-    __device__ __forceinline__ void copy_words(const float* source, int top, int left, int rows, unsigned slot, int bytes) const {
+    /// A stage: rows from `top` on, columns from `left` on, of this part's channels. By bulk copies, a lane each, one for a
+    /// channel's rows or for each of them; or (`piece_bytes` 16, 8 or 4) in pieces, all lanes together. One nest of loops for
+    /// both: a second one would take as long to compile as the activations.
+    __device__ __forceinline__ void copy(const float* source, int top, int left, int rows, unsigned slot, int piece_bytes) const {
+        const bool is_bulk = piece_bytes == 0;
+        const int lines = is_bulk && rows_together ? 1 : rows;
+        const unsigned line_bytes = 4 * smaller(pitch, width - left) * (rows_together ? rows : 1);
+        const int first = lane * (piece_bytes >> 2);
+        // Bytes may land before they are expected: the phase still waits for this arrival.
+        if (is_bulk && lane == 0)
+            mbarrier_arrive_expect_tx(slot, ((stage_channels - part + (1 << parts_log2) - 1) >> parts_log2) * lines * line_bytes);
 #pragma unroll 1
-        for (int channel = part; channel < stage_channels; channel += 1 << parts_log2) {
+        for (int channel = part + ((is_bulk ? lane : 0) << parts_log2); channel < stage_channels;
+             channel += (is_bulk ? 32 : 1) << parts_log2) {
             unsigned to = slot + slot_head_bytes + channel * channel_bytes + bank_offset(channel);
             const float* from = source + channel * channel_pitch;
 #pragma unroll 1
-            for (int line = 0; line < rows; ++line) {
+            for (int line = 0; line < lines; ++line) {
                 const bool is_row_inside = static_cast<unsigned>(top + line) < static_cast<unsigned>(height);
                 const unsigned inside_columns = is_row_inside ? width : 0;
-                if (bytes == 4) {
-                    copy_row<4>(from, left, inside_columns, to);
-                } else if (bytes == 8) {
-                    copy_row<8>(from, left, inside_columns, to);
+                if (is_bulk) {
+                    cp_async_bulk(to, from, line_bytes, slot);
+                } else if (piece_bytes == 4) {
+                    copy_row<4>(from + first, left + first, inside_columns, to + 4 * first, pitch - first);
+                } else if (piece_bytes == 8) {
+                    copy_row<8>(from + first, left + first, inside_columns, to + 4 * first, pitch - first);
                 } else {
-                    copy_row<16>(from, left, inside_columns, to);
+                    copy_row<16>(from + first, left + first, inside_columns, to + 4 * first, pitch - first);
                 }
                 to += 4 * pitch;
                 from += width;
             }
         }
-        cp_async_mbarrier_arrive_noinc(slot);
+        if (!is_bulk) cp_async_mbarrier_arrive_noinc(slot);
     }
 };
 
@@ -89,7 +88,7 @@ __device__ __forceinline__ void produce(const ForwardArguments& arguments, const
     self.part = warp >> groups_log2;
     self.lane = static_cast<int>(threadIdx.x) % 32;
     self.rows_together = layout.rows_together();
-    const int bulk_or_word_bytes = layout.is_bulk() ? 0 : layout.word_bytes();
+    const int piece_bytes = layout.is_bulk() ? 0 : layout.word_bytes();
 
     if (warp == 3 && self.lane == 0) {
         mbarrier_arrive_expect_tx(shared + weights_barrier_offset, weights_bytes);
@@ -128,11 +127,7 @@ __device__ __forceinline__ void produce(const ForwardArguments& arguments, const
                     rows = stages_are_equal ? stage_rows : smaller(stage_rows, (row < kept_rows ? kept_rows : window_h) - row);
                     const float* from = unit_source + (first_channel(pass) * self.channel_pitch + row * self.width);
                     mbarrier_wait_parity_unseen(unit_slot + 8, unit_parity);
-                    if (bulk_or_word_bytes == 0) {
-                        self.copy_bulk(from, unit_left, rows, unit_slot);
-                    } else {
-                        self.copy_words(from, unit_top + row, unit_left, rows, unit_slot, bulk_or_word_bytes);
-                    }
+                    self.copy(from, unit_top + row, unit_left, rows, unit_slot, piece_bytes);
                     unit_slot += slot_bytes;
                     if (unit_slot == unit_ring_end) {
                         unit_slot -= layout.slots() * slot_bytes;

@@ -119,7 +119,9 @@ std::int64_t StreamTile::consumer_registers() const {
 std::int64_t StreamTile::registers(const ModelSpec& spec) const {
     const std::int64_t parts = spec.math == Math::tf32 ? 1 : 2;
     const std::int64_t row_sums = channels / 4 * 2 * spec.kernel_size.width;  // of one row, in a lane
-    const std::int64_t kept = kept_rows(spec) * row_sums;
+    // Rows that more than two windows share move up by a window, which takes a few more.
+    const bool moves_up = kept_rows(spec) > spec.stride.height * spec.pool_kernel_size.height;
+    const std::int64_t kept = kept_rows(spec) * row_sums + (moves_up ? 8 : 0);
     const std::int64_t fragments = 4 * k_steps(spec) * parts;
     const std::int64_t sums = chains(spec) * passes(spec) > 1 ? filters / 2 : 0;
     const std::int64_t pixels = spec.stride.width * spec.pool_kernel_size.width + window_size(spec).width + 3;
