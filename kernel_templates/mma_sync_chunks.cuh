@@ -43,9 +43,9 @@ __device__ __forceinline__ void multiply_tile(Shared& shared, const ForwardArgum
     int turn = (tile * (share.end_filter_tile - share.first_filter_tile) + filter_tile - share.first_filter_tile) * chunks;
 #pragma unroll 1
     for (int chunk = 0; chunk < chunks; ++chunk, ++turn) {
-        // One chunk is all: its box sums serve every tile of filters.
+        // Where one chunk is all, its box sums serve every tile of filters, unless sums were exchanged in their place.
         const int box_stage = (chunks == 1 ? tile : turn) % box_stages;
-        if (chunks > 1 || filter_tile == share.first_filter_tile) {
+        if (chunks > 1 || k_warps > 1 || filter_tile == share.first_filter_tile) {
             build_boxes(shared, shared.boxes(box_stage), arguments, begin, Chunk(chunk));
         }
         cp_async_wait_all();
