@@ -132,8 +132,10 @@ MmaCost mma_cost(const ModelSpec& spec, const MmaTile& tile, const TileWindows& 
     const double longest = std::max({compute_us, memory_us, l2_us});
     // Units that are nearly as busy get in each other's way. The first windows and the last sums take their time.
     constexpr double first_and_last_us = 4;
-    cost.predicted_us = longest + 0.1 * (compute_us + memory_us + l2_us - longest) + rates.launch_us +
-                        2 * rates.memory_latency_us + first_and_last_us;
+    // The least of many predictions is too low: tiles so chosen for the benchmark shapes took 6 % longer on average.
+    constexpr double chosen_share = 1.06;
+    cost.predicted_us = chosen_share * (longest + 0.1 * (compute_us + memory_us + l2_us - longest) + rates.launch_us +
+                                        2 * rates.memory_latency_us + first_and_last_us);
     if (std::max(memory_us, l2_us) > compute_us) {
         cost.limiter = "memory";
     } else if (busy * resident + waiting_shown * cycles.waiting < alone || cycles.waiting > busy * resident) {
