@@ -135,7 +135,7 @@ TEST_CASE("packed weights and what rounding left of them stand where a lane of m
         CAPTURE(describe(spec), to_string(rendered));
         std::vector<float> packed = packed_for_mma(spec, rendered, random.weights());
         const double scale = spec.activation == Activation::sigmoid ? -1 / std::log(2.0) : 1.0;
-        const double pixels = static_cast<double>(spec.pool_kernel_size.height * spec.pool_kernel_size.width);
+        const auto pixels = static_cast<double>(spec.pool_kernel_size.height * spec.pool_kernel_size.width);
 
         const std::int64_t blocks_w = spec.kernel_size.width / tile.taps_w;
         for (std::int64_t o = 0; o < spec.out_channels; ++o)
