@@ -16,25 +16,23 @@ template <int length, int taps, int stride, int dilation, int pitch = 1>
 __device__ __forceinline__ void window_sums(const float* values, float* sums) {
     if constexpr (stride == dilation) {
         constexpr int step = stride * pitch;
-        constexpr int blocks = (taps + length - 2) / length + 1;
 #pragma unroll
-        for (int block = 0; block < blocks; ++block) {
-            const int origin = block * length;
-            float end = 0;  // of this block, growing backwards: each is where a window starts
+        for (int origin = 0; origin < taps; origin += length) {  // of a block
+            // The windows that start in the block: its end, growing backwards.
+            float end = values[(origin + length - 1) * step];
+            if (origin + length - 1 < taps) sums[(origin + length - 1) * pitch] = end;
 #pragma unroll
-            for (int start = origin + length - 1; start >= origin; --start) {
-                if (origin >= taps) continue;
-                end = start == origin + length - 1 ? values[start * step] : values[start * step] + end;
+            for (int start = origin + length - 2; start >= origin; --start) {
+                end = values[start * step] + end;
                 if (start < taps) sums[start * pitch] = end;
             }
-            float beginning = 0;  // of this block, growing forwards: each finishes a window that started in the block before
+            // All but the first of them go on into the block that follows: its beginning, growing forwards.
+            float beginning = 0;
 #pragma unroll
-            for (int count = 1; count < length; ++count) {
-                const int tap = origin - length + count;
-                if (tap < 0 || tap >= taps) continue;
-                const float value = values[(origin + count - 1) * step];
-                beginning = count == 1 ? value : beginning + value;
-                sums[tap * pitch] += beginning;
+            for (int start = origin + 1; start < origin + length && start < taps; ++start) {
+                const float value = values[(start + length - 1) * step];
+                beginning = start == origin + 1 ? value : beginning + value;
+                sums[start * pitch] += beginning;
             }
         }
     } else {
