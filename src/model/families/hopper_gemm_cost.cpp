@@ -97,8 +97,21 @@ std::vector<std::int64_t> filter_choices(const ModelSpec& spec) {
     return choices;
 }
 
+/// Stages in which all of a block's weights stay, so that they are fetched once; 0 where units have different ones.
+std::int64_t resident_stages(const GemmTile& tile, const ModelSpec& spec) {
+    if (tile.filter_tiles(spec) > 1) return 0;
+    return ceil_divide(tile.chunks(spec), tile.splits) * tile.batches(spec);
+}
+
 /// Sizes the rings of a tile for a shape, pixels in two stages if they fit; false if the tile would be cut short.
 bool make_room(GemmTile& tile, const ModelSpec& spec, const Shape& shape, const Rates& rates) {
+    const std::int64_t resident = resident_stages(tile, spec);
+    if (resident > 4 && resident <= 12) {
+        tile.pixel_stages = 2;
+        tile.stages = resident;
+        if (tile.reserve(spec, shape, rates.shared_bytes_per_block) == tile.positions()) return true;
+    }
+    if (tile.warpgroups > 2) return false;  // measured: only pays where the weights stay
     const std::int64_t least_positions = std::max<std::int64_t>(tile.positions() - 56, 32);  // some for each warpgroup
     for (const std::int64_t pixel_stages : {2, 1}) {
         for (const std::int64_t stages : {4, 3, 2}) {
@@ -113,7 +126,13 @@ bool make_room(GemmTile& tile, const ModelSpec& spec, const Shape& shape, const 
 /// Fills in the sizes that follow from the others; false if there is no room for them.
 bool complete(GemmTile& tile, const ModelSpec& spec, const Shape& shape, const Rates& rates) {
     if (tile.splits > tile.chunks(spec) || tile.chunk_steps(spec) > longest_chunk) return false;
-    if (tile.consumer_registers(spec) < tile.wished_registers(spec) - 8) return false;
+    // With fewer filters three warpgroups of consumers leave builders more registers than all start with; shares of 64 filters
+    // spilled, and so did builders of wide boxes.
+    if (tile.warpgroups > 2) {
+        if (tile.filters < 40 || tile.filters > 64 || tile.splits > 1 || spec.pool_kernel_size.width > 2) return false;
+    }
+    // The smaller the tile, the less of the wish is for comfort: with three warpgroups nothing spilled 20 registers below.
+    if (tile.consumer_registers(spec) < tile.wished_registers(spec) - (tile.warpgroups > 2 ? 20 : 8)) return false;
     tile.map_rows = std::clamp<std::int64_t>(6 / gemm_rows(spec).step, 1, 4);
     while (tile.map_rows > 1 && tile.needed_builder_registers(spec) > tile.builder_registers(spec)) --tile.map_rows;
     if (tile.needed_builder_registers(spec) > tile.builder_registers(spec)) return false;
@@ -136,9 +155,9 @@ std::vector<Candidate> gemm_candidates(const ModelSpec& spec) {
     tile.builders = 2;
     for (const std::int64_t filters : filter_choices(spec)) {
         tile.filters = filters;
-        tile.steps = filters > 64 ? 3 : 5;  // as many as a consumer's registers hold beside two sets of accumulators
-        for (const std::int64_t warpgroups : {1, 2}) {
+        for (const std::int64_t warpgroups : {1, 2, 3}) {
             tile.warpgroups = warpgroups;
+            tile.steps = filters > 64 || warpgroups > 2 ? 3 : 5;  // as many as registers hold beside two sets of accumulators
             for (const std::int64_t channels : chunk_choices(spec)) {
                 tile.channels = channels;
                 for (const std::int64_t splits : {1, 2, 3, 4, 8}) {

@@ -155,7 +155,8 @@ std::int64_t GemmTile::needed_builder_registers(const ModelSpec& spec) const {
     }
     const bool at_once = columns.step % 2 == 1;  // all phases, which share what they load
     const std::int64_t loads = (at_once ? columns.step - 1 : 0) + spec.stride.width * (spec.pool_kernel_size.width - 1) + 1;
-    return static_cast<std::int64_t>(lines.size()) * (at_once ? columns.phases() : 1) + loads + 44;
+    const std::int64_t clipping = spec.padding.width > 0 ? loads : 0;
+    return static_cast<std::int64_t>(lines.size()) * (at_once ? columns.phases() : 1) + loads + clipping + 44;
 }
 
 std::int64_t GemmTile::wished_registers(const ModelSpec& spec) const {
