@@ -4,14 +4,6 @@
 // Pixels on their way into shared memory, by bulk copies of whole runs of lines, and the work on the maps that are made of them.
 namespace kiln {
 
-/// Pixels of one channel that lie together in memory.
-struct __align__(16) Run {
-    Index source;  // in channel 0, from the start of x
-    int target;    // in a channel's pixels, but for the alignment
-    int count;
-};
-static_assert(sizeof(Run) == 16);
-
 /// Up to `map_rows` row groups of one segment, in all channels and columns.
 struct __align__(16) Block {
     int map;          // where its first row group is in a channel's map
@@ -24,21 +16,10 @@ struct __align__(16) Block {
 };
 static_assert(sizeof(Block) == 32);
 
-/// x as a number of floats, modulo 2^32: for alignments.
-__device__ __forceinline__ unsigned address_of(const float* x) {
-    return static_cast<unsigned>(reinterpret_cast<unsigned long long>(x) >> 2);
-}
-
 /// The channel of x behind a chunk's channel. Those past the last have weights of zero; they get the last one, which the windows
 /// use anyway.
 __device__ __forceinline__ int input_channel_of(int chunk, int channel) {
     return min(chunk * chunk_channels + channel, in_channels - 1);
-}
-
-/// How far a channel's pixels begin after the start of their place, so that their address there has the same remainder modulo 4
-/// as in x, and all between aligned addresses can be copied as it is. `source`: the address in channel 0.
-__device__ __forceinline__ int alignment(const ForwardArguments& arguments, unsigned source, int input_channel) {
-    return static_cast<int>(source + static_cast<unsigned>(input_channel) * arguments.height * arguments.width) & 3;
 }
 
 /// Lists a tile's runs: the lines of a segment, or its only one where segments are rows, clipped to the image. Returns their
@@ -90,43 +71,19 @@ __device__ __forceinline__ int list_blocks(const Segments& segments, Block* bloc
     return count;
 }
 
-/// Copies `count` pixels to an equally aligned place. What the ends share 16 bytes with comes along; at the ends of x, which
-/// nothing may be read past, single pixels are copied.
-__device__ __forceinline__ void fetch_run(const ForwardArguments& arguments, const float* from, int count, float* to,
-                                          unsigned full) {
-    const float* const start = arguments.x;
-    const float* const end = start + arguments.batch * in_channels * static_cast<Index>(arguments.height) * arguments.width;
-    const int before = static_cast<int>(address_of(from) & 3);
-    const float* aligned = from - before;
-    float* target = to - before;
-    int floats = (before + count + 3) / 4 * 4;
-    if (aligned < start) {
-#pragma unroll 1
-        for (int i = 0; i < 4 - before && i < count; ++i) to[i] = from[i];
-        aligned += 4, target += 4, floats -= 4;
-    }
-    if (floats > 0 && aligned + floats > end) {
-        floats -= 4;
-#pragma unroll 1
-        for (int i = floats; aligned + i < end; ++i) target[i] = aligned[i];
-    }
-    if (floats <= 0) return;
-    mbarrier_expect_tx(full, floats * 4);
-    cp_async_bulk(shared_address(target), aligned, floats * 4, full);
-}
-
 /// A warp: fetches the pixels of a chunk, `run_count` runs in each of its channels.
 __device__ __forceinline__ void fetch_chunk(const ForwardArguments& arguments, const Layout& layout, const Run* runs,
                                             int run_count, int chunk, float* stage, unsigned full) {
+    const Index plane = static_cast<Index>(arguments.height) * arguments.width;
+    const Index all = arguments.batch * in_channels * plane;
 #pragma unroll 1
     for (int i = static_cast<int>(threadIdx.x % 32); i < run_count * chunk_channels; i += 32) {
         const Run run = runs[i / chunk_channels];
         const int channel = i % chunk_channels;
-        const Index plane = static_cast<Index>(arguments.height) * arguments.width;
-        const float* const from = arguments.x + run.source + input_channel_of(chunk, channel) * plane;
+        const Index at = run.source + input_channel_of(chunk, channel) * plane;
         const int target = channel * layout.pixel_channel_stride + run.target;
-        const int shift = static_cast<int>(address_of(from) - target) & 3;
-        if (run.count > 0) fetch_run(arguments, from, run.count, stage + target + shift, full);
+        const int shift = static_cast<int>(address_of(arguments.x + at) - target) & 3;
+        if (run.count > 0) fetch_run(arguments.x, all, at, run.count, stage + target + shift, full);
     }
     mbarrier_arrive(full);
 }

@@ -4,23 +4,6 @@
 // The sizes of one specialisation: what the spec and the tile fix.
 namespace kiln {
 
-__host__ __device__ constexpr int ceil_divide(int a, int b) {
-    return (a + b - 1) / b;
-}
-__host__ __device__ constexpr int round_up(int a, int b) {
-    return ceil_divide(a, b) * b;
-}
-
-constexpr int in_channels = static_cast<int>(spec::in_channels);
-constexpr int out_channels = static_cast<int>(spec::out_channels);
-constexpr int kernel_h = static_cast<int>(spec::kernel_h), kernel_w = static_cast<int>(spec::kernel_w);
-constexpr int pool_h = static_cast<int>(spec::pool_h), pool_w = static_cast<int>(spec::pool_w);
-constexpr int stride_h = static_cast<int>(spec::stride_h), stride_w = static_cast<int>(spec::stride_w);
-constexpr int padding_h = static_cast<int>(spec::padding_h), padding_w = static_cast<int>(spec::padding_w);
-constexpr int dilation_h = static_cast<int>(spec::dilation_h), dilation_w = static_cast<int>(spec::dilation_w);
-constexpr int taps = kernel_h * kernel_w;
-static_assert(spec::has_bias == 0 || spec::has_bias == 1);  // without a bias the packed ones are zero
-
 // Warps: `warpgroups` consumer warpgroups, each with 64 positions of the tile and all its filters; then `builders` warpgroups,
 // whose last two warps feed the others and add up images while the others build maps.
 constexpr int warpgroups = static_cast<int>(spec::warpgroups);
@@ -84,31 +67,6 @@ __device__ __forceinline__ constexpr int steps_of(int batch) {
     return batch < long_batches ? long_steps : long_steps - 1;
 }
 
-__host__ __device__ constexpr int greatest_common_divisor(int a, int b) {
-    return b == 0 ? a : greatest_common_divisor(b, a % b);
-}
-
-/// One dimension of the box map. Tap k of pooled position i reads the box at step·i + dilation·k, so of every `step` boxes only
-/// those with the taps' residues are made. Boxes of one residue are a phase: there, tap k reads `shift(k)` places after its
-/// position's own. Either all taps are within one step, or all multiples of a number are residues; the family leaves the rest to
-/// others.
-template <int taps, int step_, int dilation>
-struct Axis {
-    static constexpr int step = step_;
-    static constexpr int reach = dilation * (taps - 1) / step;
-    static constexpr int divisor = reach == 0 ? dilation : greatest_common_divisor(dilation, step);
-    static constexpr int phases = reach == 0 ? taps : step / divisor;
-    static_assert(phases <= taps);
-
-    __host__ __device__ static constexpr int shift(int tap) { return dilation * tap / step; }
-    __host__ __device__ static constexpr int phase_of(int tap) { return dilation * tap % step / divisor; }
-    __host__ __device__ static constexpr int residue(int phase) { return divisor * phase; }
-};
-using Rows = Axis<kernel_h, stride_h * pool_h, dilation_h>;
-using Columns = Axis<kernel_w, stride_w * pool_w, dilation_w>;
-constexpr int phases_h = Rows::phases, phases_w = Columns::phases;
-constexpr int reach_h = Rows::reach;
-
 /// What an item's first lane reads. The padding after the last item has weights of zero, on values that the windows use anyway.
 struct Item {
     int channel, ky, kx;
@@ -146,10 +104,6 @@ constexpr int most_blocks = 64, most_runs = 64;
 
 // Floats that a segment's pixels may take beside their lines, for alignment.
 constexpr int pixel_slack = 12;
-
-// The pixels that one position's taps use, in lines and in columns.
-constexpr int window_h = stride_h * (pool_h - 1) + dilation_h * (kernel_h - 1) + 1;
-constexpr int window_w = stride_w * (pool_w - 1) + dilation_w * (kernel_w - 1) + 1;
 
 // How far warps may be apart. Where a chunk is a unit, the fetching warp is `pixel_stages` units ahead of the builders, these two
 // ahead of the consumers, and these two ahead of the finishing warp.

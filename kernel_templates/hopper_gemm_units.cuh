@@ -4,12 +4,6 @@
 // Tiles of positions and their segments, and how these lie in shared memory.
 namespace kiln {
 
-/// a / b for non-negative numbers, which rarely need 64 bits.
-__device__ __forceinline__ Index divide(Index a, Index b) {
-    if (((a | b) >> 32) == 0) return static_cast<unsigned>(a) / static_cast<unsigned>(b);
-    return a / b;
-}
-
 /// How tiles' pixels and box maps lie in shared memory, as the host computed it for the shape (GemmLayout in
 /// src/model/families/hopper_gemm_tile.cpp). A segment is what a tile has of one image, in the image's full width; where a row of
 /// positions is longer than a tile (`by_rows`), a segment is what the tile has of one row.
@@ -148,20 +142,6 @@ struct Share {
     __device__ __forceinline__ int last_chunk() const { return chunks * (rank + 1) / splits; }  // past it
     __device__ __forceinline__ static int filter_tile(Index unit) {
         return static_cast<int>(filter_tiles == 1 ? 0 : unit - divide(unit, filter_tiles) * filter_tiles);
-    }
-};
-
-/// A place of several used in turn: its index, and the parity of the barrier's phase that it waits for.
-template <int places>
-struct Turn {
-    int index = 0;
-    unsigned parity = 0;
-
-    __device__ __forceinline__ void advance() {
-        if (++index == places) {
-            index = 0;
-            parity ^= 1;
-        }
     }
 };
 

@@ -6,6 +6,7 @@
 #include "hopper_mbarrier.cuh"
 #include "hopper_copy.cuh"
 #include "hopper_warpgroup.cuh"
+#include "hopper_wgmma_group.cuh"
 #include "hopper_wgmma.cuh"
 #include "hopper_wgmma_registers.cuh"
 #include "hopper_stream_sizes.cuh"

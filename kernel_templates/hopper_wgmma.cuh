@@ -12,21 +12,6 @@
 //      bf16, k = 16:         a0: row g, columns 2t, 2t + 1 (low half first)   a1: row g + 8   a2, a3: columns 2t + 8, 2t + 9
 namespace kiln {
 
-/// Registers that feed a wgmma, accumulators included, must be final before this.
-__device__ __forceinline__ void wgmma_fence() {
-    asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
-}
-
-__device__ __forceinline__ void wgmma_commit_group() {
-    asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
-}
-
-/// Waits until at most `pending` committed groups are in flight.
-template <int pending>
-__device__ __forceinline__ void wgmma_wait_group() {
-    asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(pending) : "memory");
-}
-
 /// Describes B, K-major without swizzle: core matrices of 8 columns (of N) × 16 bytes (of K), each 128 contiguous bytes.
 /// `k_step_bytes`: from a core matrix to the next along K; `n_step_bytes`: along N.
 __device__ __forceinline__ constexpr unsigned long long wgmma_descriptor(unsigned address, unsigned k_step_bytes,

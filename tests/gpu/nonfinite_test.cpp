@@ -29,6 +29,9 @@ const std::vector<RandomCase>& images_of_all_sizes() {
             {.in_channels = 20, .out_channels = 24, .kernel_size = 3, .pool_kernel_size = 1, .stride = 4, .math = Math::tf32},
             {3, 9, 11}, 50),
         drawn_case({.in_channels = 2, .out_channels = 3, .kernel_size = 1, .pool_kernel_size = 2, .stride = 2}, {4, 20, 24}, 53),
+        drawn_case({.in_channels = 10, .out_channels = 72, .kernel_size = 3, .pool_kernel_size = 2}, {5, 9, 12}, 54),
+        drawn_case({.in_channels = 9, .out_channels = 80, .kernel_size = 3, .pool_kernel_size = 2, .math = Math::tf32},
+                   {4, 9, 11}, 55),
     };
     return all;
 }

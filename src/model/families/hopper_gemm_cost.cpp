@@ -16,14 +16,6 @@ namespace kiln {
 
 namespace {
 
-/// Specs that the kernel was written and checked for; others belong to other families.
-bool is_admitted(const ModelSpec& spec) {
-    const Size2 window = window_size(spec);
-    return spec.kernel_size.height <= 7 && spec.kernel_size.width <= 7 && spec.pool_kernel_size.height <= 4 &&
-           spec.pool_kernel_size.width <= 4 && window.height <= 32 && window.width <= 32 && gemm_rows(spec).is_regular() &&
-           gemm_columns(spec).is_regular() && reduction_length(spec) >= 64;
-}
-
 /// A chunk's batches are unrolled: longer ones take too long to compile.
 constexpr std::int64_t longest_chunk = 25;  // k-steps
 
@@ -143,9 +135,16 @@ bool complete(GemmTile& tile, const ModelSpec& spec, const Shape& shape, const R
 
 }  // namespace
 
+bool gemm_serves(const ModelSpec& spec) {
+    const Size2 window = window_size(spec);
+    return spec.kernel_size.height <= 7 && spec.kernel_size.width <= 7 && spec.pool_kernel_size.height <= 4 &&
+           spec.pool_kernel_size.width <= 4 && window.height <= 32 && window.width <= 32 && gemm_rows(spec).is_regular() &&
+           gemm_columns(spec).is_regular() && reduction_length(spec) >= 64;
+}
+
 std::vector<Candidate> gemm_candidates(const ModelSpec& spec) {
     std::vector<Candidate> candidates;
-    if (!is_admitted(spec)) return candidates;
+    if (!gemm_serves(spec)) return candidates;
     const Rates& rates = rates_of(Arch::sm_90a);
     const Shape shape = tuning_shape(spec);
     const Size2 pooled = pooled_size_unchecked(spec, shape);

@@ -69,7 +69,7 @@ TEST_CASE("The planner takes for each benchmark shape the family that was measur
         {"pw", "hopper_stream"},
         {"b1", "hopper_stream"},
         {"big", "hopper_stream"},
-        {"mid", "positions 128, filters 128, splits 1, channels 8"},
+        {"mid", "hopper_shift"},
         {"stem", "positions 192, filters 64, splits 1, channels 1"},
         {"deep", "positions 64, filters 128, splits 8, channels 8"},
         {"odd", "positions 128, filters 32, splits 1, channels 4"},

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// The finishing warp: a unit's sums per place become sums per image, which meet those of the image's other units.
+namespace kiln {
+
+/// Adds up the rows' sums of each place into the first row; places that are no positions become zeros.
+__device__ __forceinline__ void add_rows(const ForwardArguments& arguments, const Layout& layout, const Unit& unit,
+                                         float* place_sums) {
+    const unsigned strip_area = layout.rows * layout.pitch;
+    const unsigned first = unit.row * layout.pitch + unit.column;
+#pragma unroll 1
+    for (int place = static_cast<int>(threadIdx.x % 32); place < unit.count; place += 32) {
+        const unsigned strips_after = (first + place) / strip_area, in_strip = first + place - strips_after * strip_area;
+        const unsigned row = in_strip / layout.pitch, column = in_strip - row * layout.pitch;
+        const unsigned strip = (unit.strip + strips_after) % layout.strips;
+        const bool is_position = row < static_cast<unsigned>(arguments.pooled_height) &&
+                                 column < static_cast<unsigned>(layout.strip_width) &&
+                                 strip * layout.strip_width + column < static_cast<unsigned>(arguments.pooled_width);
+        float sums[sum_rows];
+#pragma unroll
+        for (int i = 0; i < sum_rows; ++i) sums[i] = place_sums[i * tile_places + place];
+        place_sums[place] = is_position ? pairwise_sum<sum_rows>(sums) : 0.0f;
+    }
+    __syncwarp();
+}
+
+/// Adds up the positions of each image that a unit has places of. Where it has many, groups of lanes take one each.
+__device__ __forceinline__ void add_images(const ForwardArguments& arguments, const Layout& layout, const Unit& unit, int split,
+                                           const float* place_sums) {
+    const unsigned strip_area = static_cast<unsigned>(layout.rows) * layout.pitch;
+    const Index area = static_cast<Index>(layout.strips) * strip_area;
+    const int first_image = static_cast<unsigned>(unit.strip) / layout.strips;
+    // From the first image's start to the tile's.
+    const Index offset =
+        static_cast<Index>(unit.strip - first_image * layout.strips) * strip_area + unit.row * layout.pitch + unit.column;
+    const int images = static_cast<int>(divide(offset + unit.count - 1, area)) + 1;
+    int lanes = 32;
+    while (lanes > 1 && lanes * images > 32) lanes /= 2;
+
+    const int lane = static_cast<int>(threadIdx.x % 32);
+#pragma unroll 1
+    for (int first = 0; first < images; first += 32 / lanes) {
+        const bool active = first + lane / lanes < images;
+        const int index = active ? first + lane / lanes : 0;
+        const Index start = index * area - offset;  // from the tile's; negative for the first image
+        const int from = start > 0 ? static_cast<int>(start) : 0;
+        const int to = start + area < unit.count ? static_cast<int>(start + area) : unit.count;
+        double sum = 0;
+#pragma unroll 1
+        for (int place = from + lane % lanes; place < to; place += lanes) sum += place_sums[place];
+        sum = lane_group_sum(sum, lanes);
+        const Contributors contributors{
+            unit.tile - (index == 0 ? divide(offset + layout.tile_places - 1, layout.tile_places) : 0),
+            unit.tile + divide(start + area - 1, layout.tile_places), filter_tiles};
+        meet(arguments, first_image + index, sum, contributors, unit.tile, split, active, lanes);
+    }
+}
+
+/// The finishing warp's life. It feeds weights too, a unit ahead of those that it finishes: two warps that feed were measured to
+/// be faster than one.
+__device__ __forceinline__ void finish_images(const ForwardArguments& arguments, unsigned char* shared) {
+    const Layout layout(arguments);
+    const Share share(layout);
+    const Barriers barriers(shared);
+    float* const place_sums = reinterpret_cast<float*>(shared + sums_at);
+#pragma unroll 1
+    for (unsigned done = 0;; ++done) {
+        const int next = share.first + static_cast<int>(done) * share.step;
+        if (next < share.units && (!weights_stay || done == 0)) {
+            fetch_weights(arguments, barriers, shared_address(shared + stages_at), Share::filter_tile(next), done);
+        }
+        if (done > 0) {
+            const Unit& unit = reinterpret_cast<const Unit*>(shared + units_at)[(done - 1) % unit_places];
+            mbarrier_wait_parity(barriers.sums_full, (done - 1) & 1);
+            add_rows(arguments, layout, unit, place_sums);
+            add_images(arguments, layout, unit, Share::filter_tile(next - share.step), place_sums);
+            mbarrier_arrive(barriers.sums_empty);
+        }
+        if (next >= share.units) break;
+    }
+}
+
+}  // namespace kiln

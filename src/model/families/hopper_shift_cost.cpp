@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/families/hopper_shift_cost.hpp"
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <utility>
+
+#include "model/families/hopper_gemm_cost.hpp"
+#include "model/families/hopper_gemm_tile.hpp"
+#include "model/families/hopper_shift_tile.hpp"
+#include "model/geometry.hpp"
+#include "model/planner.hpp"
+#include "model/rates.hpp"
+#include "support/rounding.hpp"
+
+namespace kiln {
+
+namespace {
+
+/// A chunk's batches are unrolled: longer ones take too long to compile.
+constexpr std::int64_t most_chunk_steps = 13;  // k-steps
+
+/// What a chunk of channels costs one multiprocessor, in cycles. The constants were fitted to the runs in docs/kernel-log.md.
+struct ShiftChunkCost {
+    double tensor, shared, builders;
+
+    ShiftChunkCost(const ModelSpec& spec, const ShiftTile& tile, const ShiftLayout& layout, const Rates& rates) {
+        const auto steps = static_cast<double>(tile.chunk_steps(spec)), products = static_cast<double>(ShiftTile::products(spec));
+        const auto places = static_cast<double>(tile.places), map_bytes = static_cast<double>(tile.map_bytes(spec));
+        tensor = steps * products * places;  // two warpgroups, half a cycle a place each
+        // A product reads 32 bytes of a place and 2 KiB of weights; the map is written once, from pixels that are written and
+        // read.
+        shared = (steps * products * 2 * (32 * places + 2048) + steps * static_cast<double>(ShiftTile::step_bytes(spec)) +
+                  2.5 * map_bytes) /
+                 rates.shared_bytes_per_cycle;
+        const GemmAxis rows = gemm_rows(spec), columns = gemm_columns(spec);
+        const auto rows_at_once = static_cast<double>(tile.map_rows);
+        const auto lines = rows_at_once * static_cast<double>(rows.step) + static_cast<double>(spec.kernel_size.height - 1);
+        const auto loads = static_cast<double>(columns.step + spec.pool_kernel_size.width - 1);
+        const auto boxes = rows_at_once * static_cast<double>(rows.phases() * columns.phases());
+        const auto rounds = static_cast<double>(ceil_divide(ceil_divide(layout.columns, 8), ShiftTile::builder_warps));
+        const double conflicts = columns.step % 4 == 0 ? 2 : 1;  // of banks: columns of neighbouring threads are a step apart
+        const bool clips = spec.padding.height > 0 || spec.padding.width > 0;  // some threads of a warp, so both ways are gone
+        builders = 600 + static_cast<double>(tile.fours) *
+                             (600 + rounds * (130 + 5 * conflicts * lines * loads + 18 * boxes) * (clips ? 1.6 : 1.0));
+    }
+
+    /// The stages overlap, but they share the multiprocessor: the others show too.
+    [[nodiscard]] double cycles() const {
+        std::array<double, 3> all{tensor, shared, builders};
+        std::sort(all.begin(), all.end());
+        return all[2] + 0.15 * all[1] + 0.35 * all[0];
+    }
+    [[nodiscard]] std::string limiter() const {
+        if (tensor >= std::max(shared, builders)) return "tensor";
+        return shared >= builders ? "shared" : "latency";
+    }
+};
+
+Candidate priced(const ModelSpec& spec, const ShiftTile& tile, const Shape& shape, const Rates& rates) {
+    const ShiftLayout layout = ShiftLayout::fitting(spec, tile, shape);
+    const ShiftChunkCost chunk(spec, tile, layout, rates);
+    const std::int64_t units = ceil_divide(layout.all_places, layout.tile_places) * ShiftTile::filter_tiles(spec);
+    const auto waves = static_cast<double>(ceil_divide(units, rates.multiprocessors));
+    const double cycles = waves * static_cast<double>(tile.chunks(spec)) * chunk.cycles() + 6000 * (waves - 1) + 11500;
+    return {.tile = tile.render(), .predicted_us = cycles / (1000 * rates.clock_ghz), .limiter = chunk.limiter()};
+}
+
+/// Fills in the sizes that follow from the others; false if there is no room for them.
+bool complete(ShiftTile& tile, const ModelSpec& spec, const Shape& shape, const Rates& rates) {
+    if (tile.chunk_steps(spec) > most_chunk_steps) return false;
+    // The largest tile leaves few registers to the rest: longer chunks spilled, and so did units' division among three tiles of
+    // filters.
+    if (tile.places == 192 && (tile.chunk_steps(spec) > 9 || ShiftTile::filter_tiles(spec) > 2)) return false;
+    // Where there is padding, threads find out for each pixel whether it is there: with more than one row, some boxes spilled.
+    tile.map_rows = spec.padding.height > 0 || spec.padding.width > 0 ? 1 : 3;
+    while (tile.map_rows > 1 && tile.needed_builder_registers(spec) > tile.builder_registers()) --tile.map_rows;
+    if (tile.needed_builder_registers(spec) > tile.builder_registers()) return false;
+    const Size2 pooled = pooled_size_unchecked(spec, shape);
+    for (std::int64_t strips = 1; strips <= ceil_divide(pooled.width, 16); ++strips) {
+        tile.reserve(spec, shape, strips);
+        for (const std::int64_t pixel_stages : {4, 3, 2}) {
+            tile.pixel_stages = pixel_stages;
+            for (const std::int64_t stages : {12, 10, 8}) {  // measured: 8 and two stages of pixels are better than 6 and three
+                tile.stages = stages;
+                if (tile.shared_bytes(spec) <= rates.shared_bytes_per_block) return true;
+            }
+        }
+    }
+    return false;
+}
+
+}  // namespace
+
+std::vector<Candidate> shift_candidates(const ModelSpec& spec) {
+    std::vector<Candidate> candidates;
+    // Below, half of a tile or more would be padding: not measured to pay.
+    if (!gemm_serves(spec) || spec.out_channels <= ShiftTile::filters / 2) return candidates;
+    const Rates& rates = rates_of(Arch::sm_90a);
+    const Shape shape = tuning_shape(spec);
+    const Size2 pooled = pooled_size_unchecked(spec, shape);
+    if (pooled.height < 1 || pooled.width < 1) return candidates;
+
+    ShiftTile tile;
+    tile.steps = 3;
+    for (const std::int64_t places : {192, 160, 128, 96, 64}) {
+        tile.places = places;
+        for (const std::int64_t fours : {2, 1}) {
+            tile.fours = fours;
+            if (fours == 2 && spec.in_channels <= 4) continue;
+            if (fours == 1 && spec.kernel_size.height * spec.kernel_size.width == 1) continue;
+            if (complete(tile, spec, shape, rates)) candidates.push_back(priced(spec, tile, shape, rates));
+        }
+    }
+    return candidates;
+}
+
+}  // namespace kiln

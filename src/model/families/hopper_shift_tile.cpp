@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/families/hopper_shift_tile.hpp"
+
+#include <algorithm>
+#include <set>
+
+#include "model/families/hopper_gemm_tile.hpp"
+#include "model/geometry.hpp"
+#include "support/rounding.hpp"
+
+namespace kiln {
+
+namespace {
+
+/// Tiles of so many places must fit, whatever the shape, in strips of at most so many positions.
+constexpr std::int64_t least_places = 32, least_width = 8;
+
+/// How many lines of length `line` a run of `run` neighbours can touch, wherever it starts.
+constexpr std::int64_t most_touched(std::int64_t run, std::int64_t line) {
+    return (run + line - 2) / line + 1;
+}
+
+std::int64_t residue(const GemmAxis& axis, std::int64_t tap) {
+    return axis.dilation * tap % axis.step;
+}
+
+/// The largest distance of a box's start from its position's.
+std::int64_t last_residue(const GemmAxis& axis) {
+    std::int64_t last = 0;
+    for (std::int64_t tap = 0; tap < axis.taps; ++tap) last = std::max(last, residue(axis, tap));
+    return last;
+}
+
+/// The next number from `value` on that leaves `remainder` modulo 32.
+constexpr std::int64_t next_in_bank(std::int64_t value, std::int64_t remainder) {
+    return value + ((remainder - value) & 31);
+}
+
+}  // namespace
+
+ShiftTile ShiftTile::from(const Tile& tile) {
+    ShiftTile shift;
+    shift.places = tile_value(tile, "places");
+    shift.fours = tile_value(tile, "fours");
+    shift.steps = tile_value(tile, "steps");
+    shift.stages = tile_value(tile, "stages");
+    shift.map_rows = tile_value(tile, "map_rows");
+    shift.map_places = tile_value(tile, "map_places");
+    shift.columns = tile_value(tile, "columns");
+    shift.runs = tile_value(tile, "runs");
+    shift.pixel_stages = tile_value(tile, "pixel_stages");
+    shift.pixel_floats = tile_value(tile, "pixel_floats");
+    return shift;
+}
+
+Tile ShiftTile::render() const {
+    return {{"places", places},
+            {"fours", fours},
+            {"steps", steps},
+            {"stages", stages},
+            {"map_rows", map_rows},
+            {"map_places", map_places},
+            {"columns", columns},
+            {"runs", runs},
+            {"pixel_stages", pixel_stages},
+            {"pixel_floats", pixel_floats}};
+}
+
+void ShiftTile::reserve(const ModelSpec& spec, const Shape& shape, std::int64_t strips) {
+    map_places = columns = runs = pixel_floats = 0;
+    const auto make_room = [&](const ShiftLayout& layout) {
+        map_places = std::max(map_places, layout.map_places);
+        columns = std::max(columns, layout.columns);
+        runs = std::max(runs, layout.runs);
+        pixel_floats = std::max(pixel_floats, layout.pixel_floats);
+    };
+    make_room(ShiftLayout(spec, *this, shape, strips, places));
+    // Any other shape: strips of 1 to 8 positions; of 5 to 8 where they are several. Lower images have more segments.
+    const Size2 window = window_size(spec);
+    const GemmAxis rows_axis = gemm_rows(spec), columns_axis = gemm_columns(spec);
+    for (std::int64_t width = 1; width <= least_width; ++width) {
+        for (std::int64_t height = 1; height <= least_places + 1; ++height) {
+            for (const std::int64_t count : {1, 2}) {
+                if (count > 1 && width <= least_width / 2) continue;
+                // The most pixels that give so many positions.
+                make_room(ShiftLayout(spec, *this,
+                                      {.batch = 1,
+                                       .height = window.height + height * rows_axis.step - 1,
+                                       .width = window.width + count * width * columns_axis.step - 1},
+                                      count, least_places));
+            }
+        }
+    }
+    pixel_floats = round_up(pixel_floats, 32);
+}
+
+std::int64_t ShiftTile::filter_tiles(const ModelSpec& spec) {
+    return ceil_divide(spec.out_channels, filters);
+}
+std::int64_t ShiftTile::chunks(const ModelSpec& spec) const {
+    return ceil_divide(spec.in_channels, 4 * fours);
+}
+std::int64_t ShiftTile::chunk_steps(const ModelSpec& spec) const {
+    const std::int64_t taps = spec.kernel_size.height * spec.kernel_size.width;
+    return fours == 2 ? taps : ceil_divide(taps, 2);
+}
+std::int64_t ShiftTile::weight_parts(const ModelSpec& spec) {
+    return spec.math == Math::tf32 ? 1 : 2;
+}
+std::int64_t ShiftTile::products(const ModelSpec& spec) {
+    return spec.math == Math::tf32 ? 1 : 3;
+}
+std::int64_t ShiftTile::step_bytes(const ModelSpec& spec) {
+    return weight_parts(spec) * filters * 8 * 4;
+}
+std::int64_t ShiftTile::bias_bytes(const ModelSpec& spec) {
+    return round_up(filter_tiles(spec) * filters * 4, 128);
+}
+std::int64_t ShiftTile::map_bytes(const ModelSpec& spec) const {
+    const std::int64_t phases = gemm_rows(spec).phases() * gemm_columns(spec).phases();
+    return (spec.math == Math::tf32 ? 1 : 2) * fours * phases * map_places * 16;
+}
+
+std::int64_t ShiftTile::shared_bytes(const ModelSpec& spec) const {
+    std::int64_t bytes = round_up(8 * (2 * stages + 2 * pixel_stages + 6), 16);  // barriers
+    bytes += std::int64_t{16} * 32 + runs * 16 + columns * 16;                   // units, runs, columns
+    bytes = round_up(bytes + 8 * places * 4, 128);                               // places' sums
+    bytes = round_up(bytes + pixel_stages * pixel_floats * 4, 128);
+    bytes = round_up(bytes + 2 * map_bytes(spec), 128);
+    return bytes + stages * step_bytes(spec);
+}
+
+std::int64_t ShiftTile::builder_registers() const {
+    return 256 - std::max<std::int64_t>(152, places + 8);
+}
+
+std::int64_t ShiftTile::needed_builder_registers(const ModelSpec& spec) const {
+    const GemmAxis rows = gemm_rows(spec), columns_axis = gemm_columns(spec);
+    std::set<std::int64_t> lines;
+    for (std::int64_t row = 0; row < map_rows; ++row) {
+        for (std::int64_t tap = 0; tap < rows.taps; ++tap) {
+            for (std::int64_t dy = 0; dy < spec.pool_kernel_size.height; ++dy) {
+                lines.insert(row * rows.step + residue(rows, tap) + spec.stride.height * dy);
+            }
+        }
+    }
+    const std::int64_t loads = last_residue(columns_axis) + spec.stride.width * (spec.pool_kernel_size.width - 1) + 1;
+    const std::int64_t sums = static_cast<std::int64_t>(lines.size()) * columns_axis.phases();
+    const bool clips = spec.padding.height > 0 || spec.padding.width > 0;
+    return sums + loads + (clips ? 2 * loads + sums : 0) + 34;
+}
+
+std::vector<ShiftTap> shift_taps(const ModelSpec& spec) {
+    const GemmAxis rows = gemm_rows(spec), columns = gemm_columns(spec);
+    std::vector<ShiftTap> taps;
+    for (std::int64_t ky = 0; ky < rows.taps; ++ky) {
+        for (std::int64_t kx = 0; kx < columns.taps; ++kx) taps.push_back({ky, kx});
+    }
+    std::stable_sort(taps.begin(), taps.end(), [&](const ShiftTap& a, const ShiftTap& b) {
+        const auto phases = [&](const ShiftTap& tap) { return std::pair(residue(rows, tap.ky), residue(columns, tap.kx)); };
+        return phases(a) < phases(b);
+    });
+    return taps;
+}
+
+ShiftLayout::ShiftLayout(const ModelSpec& spec, const ShiftTile& tile, const Shape& shape, std::int64_t strips_,
+                         std::int64_t tile_places_)
+    : tile_places(tile_places_), strips(strips_) {
+    const GemmAxis rows_axis = gemm_rows(spec), columns_axis = gemm_columns(spec);
+    const Size2 pooled = pooled_size_unchecked(spec, shape), window = window_size(spec);
+    strip_width = ceil_divide(pooled.width, strips);
+    strips = ceil_divide(pooled.width, strip_width);
+    pitch = strip_width + columns_axis.reach();
+    rows = pooled.height + rows_axis.reach();
+    all_places = shape.batch * strips * rows * pitch;
+    tile_places = std::min(tile_places, all_places);
+
+    map_places = tile_places + rows_axis.reach() * pitch + columns_axis.reach();
+    const std::int64_t map_rows = most_touched(map_places, pitch), segments = most_touched(map_rows, rows);
+    columns = (map_rows + segments * (tile.map_rows - 1)) / tile.map_rows * pitch;
+
+    const std::int64_t row_lines = last_residue(rows_axis) + spec.stride.height * (spec.pool_kernel_size.height - 1) + 1;
+    const std::int64_t lines = map_rows * rows_axis.step + segments * std::max<std::int64_t>(0, row_lines - rows_axis.step);
+    runs = strips == 1 ? segments : lines;
+    // A copy's ends reach up to three floats beyond a line's pixels, and builders a step beyond a strip's.
+    const std::int64_t needed = (strip_width - 1) * columns_axis.step + window.width + 6 + columns_axis.step;
+    pixel_pitch = strips == 1 ? shape.width : needed + ((shape.width - needed) & 3);
+    // Eight neighbouring columns of four channels should lie in different banks.
+    const std::int64_t slack = 12 + columns_axis.step;
+    pixel_channel_stride = next_in_bank(lines * pixel_pitch + slack * segments + 4, columns_axis.step % 2 == 0 ? 16 : 8);
+    pixel_floats = 4 * pixel_channel_stride;
+    if (strips > 1) pixel_floats += 12 * lines;  // the pitch is rounded up with the image's width
+}
+
+bool ShiftLayout::fits(const ShiftTile& tile) const {
+    return map_places <= tile.map_places && columns <= tile.columns && runs <= tile.runs && pixel_floats <= tile.pixel_floats;
+}
+
+ShiftLayout ShiftLayout::fitting(const ModelSpec& spec, const ShiftTile& tile, const Shape& shape) {
+    const Size2 pooled = pooled_size_unchecked(spec, shape);
+    const std::int64_t most_strips = ceil_divide(pooled.width, least_width);
+    for (std::int64_t places = tile.places;; places -= least_places) {
+        for (std::int64_t strips = 1; strips <= most_strips; ++strips) {
+            ShiftLayout layout(spec, tile, shape, strips, places);
+            if (layout.fits(tile) || (places <= least_places && strips == most_strips)) return layout;
+        }
+    }
+}
+
+}  // namespace kiln

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/families/hopper_shift_family.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "model/families/hopper_gemm_tile.hpp"
+#include "model/families/hopper_shift_tile.hpp"
+#include "model/geometry.hpp"
+#include "model/planner.hpp"
+#include "support/catch.hpp"
+#include "support/random_case.hpp"
+#include "support/rounding.hpp"
+
+namespace kiln {
+
+namespace {
+
+ModelSpec middle() {
+    ModelSpec spec{.in_channels = 64, .out_channels = 128, .kernel_size = 3, .pool_kernel_size = 2};
+    spec.expected = Shape{.batch = 32, .height = 56, .width = 56};
+    return spec;
+}
+
+double packed_value(const std::vector<std::byte>& bytes, std::int64_t offset) {
+    float value = 0;
+    std::memcpy(&value, bytes.data() + offset, sizeof value);
+    return static_cast<double>(value);
+}
+
+}  // namespace
+
+TEST_CASE("The Hopper shift family serves its arch, and specs that fill its tiles of 128 filters") {
+    const auto has_candidates = [](const ModelSpec& spec, const Arch& arch = Arch::sm_90a) {
+        return !HopperShiftFamily().candidates(spec, arch).empty();
+    };
+    CHECK(has_candidates(middle()));
+    CHECK_FALSE(has_candidates(middle(), Arch::sm_80));
+    CHECK_FALSE(has_candidates({.in_channels = 64, .out_channels = 64, .kernel_size = 3, .pool_kernel_size = 2}));
+    CHECK_FALSE(has_candidates({.in_channels = 3, .out_channels = 128, .kernel_size = 7, .pool_kernel_size = 2}));  // many taps
+    CHECK_FALSE(has_candidates({.in_channels = 3, .out_channels = 128, .kernel_size = 3, .pool_kernel_size = 2}));  // short sums
+    CHECK(has_candidates({.in_channels = 64, .out_channels = 128, .kernel_size = 1, .pool_kernel_size = 2}));
+}
+
+TEST_CASE("All candidates of the Hopper shift family differ and are within the limits, for any spec") {
+    for (std::uint32_t seed = 1; seed <= 60; ++seed) {
+        ModelSpec spec = test::random_wide_case(seed).spec;
+        spec.out_channels = 65 + seed % 100;
+        std::set<std::string> seen;
+        for (const Candidate& candidate : HopperShiftFamily().candidates(spec, Arch::sm_90a)) {
+            const ShiftTile tile = ShiftTile::from(candidate.tile);
+            INFO(test::describe(spec) << ": " << to_string(candidate.tile));
+            CHECK(seen.insert(to_string(candidate.tile)).second);
+            CHECK(tile.shared_bytes(spec) <= 227 * 1024);
+            CHECK(tile.stages >= std::min(tile.steps, tile.chunk_steps(spec)));  // a batch's weights are there at once
+            CHECK(candidate.predicted_us > 0);
+        }
+    }
+}
+
+TEST_CASE("A Hopper shift tile has a layout for every shape that fits what was set aside") {
+    const std::vector<Shape> shapes{{1, 4, 4},    {3, 5, 2000}, {2, 300, 4},  {9, 9, 9},
+                                    {1, 64, 131}, {70, 6, 6},   {1, 4, 4000}, {1, 3000, 3000}};
+    for (std::uint32_t seed = 0; seed <= 30; ++seed) {
+        ModelSpec spec = seed == 0 ? middle() : test::random_wide_case(seed).spec;
+        if (seed > 0) spec.out_channels = 128;
+        for (const Candidate& candidate : HopperShiftFamily().candidates(spec, Arch::sm_90a)) {
+            const ShiftTile tile = ShiftTile::from(candidate.tile);
+            for (const Shape& shape : shapes) {
+                const Size2 pooled = pooled_size_unchecked(spec, shape);
+                if (pooled.height < 1 || pooled.width < 1) continue;
+                INFO(test::describe(spec) << " on " << shape.batch << ", " << shape.height << ", " << shape.width << ": "
+                                          << to_string(candidate.tile));
+                const ShiftLayout layout = ShiftLayout::fitting(spec, tile, shape);
+                CHECK(layout.fits(tile));
+                CHECK(layout.tile_places <= tile.places);
+                CHECK(layout.strips * layout.strip_width >= pooled.width);
+                CHECK((layout.strips - 1) * layout.strip_width < pooled.width);
+            }
+        }
+    }
+}
+
+TEST_CASE("Places of a Hopper shift layout: positions, and what the taps reach beyond them") {
+    const auto candidates = HopperShiftFamily().candidates(middle(), Arch::sm_90a);
+    const auto best = std::min_element(candidates.begin(), candidates.end(),
+                                       [](const Candidate& a, const Candidate& b) { return a.predicted_us < b.predicted_us; });
+    const ShiftTile tile = ShiftTile::from(best->tile);
+    const ShiftLayout layout = ShiftLayout::fitting(middle(), tile, *middle().expected);
+    CHECK(layout.pitch == 28);  // 27 positions and one more
+    CHECK(layout.rows == 28);
+    CHECK(layout.all_places == 32 * 28 * 28);
+    CHECK(layout.map_places == 192 + 28 + 1);
+    CHECK(ceil_divide(layout.all_places, layout.tile_places) == 131);  // one round of 132 multiprocessors
+}
+
+TEST_CASE("Taps of the Hopper shift family come in the order of their boxes") {
+    const std::vector<ShiftTap> taps = shift_taps(middle());  // phases of rows and columns: 0, 1, 0
+    REQUIRE(taps.size() == 9);
+    const std::vector<std::pair<std::int64_t, std::int64_t>> expected{{0, 0}, {0, 2}, {2, 0}, {2, 2}, {0, 1},
+                                                                      {2, 1}, {1, 0}, {1, 2}, {1, 1}};
+    for (std::size_t i = 0; i < taps.size(); ++i) CHECK(std::pair(taps[i].ky, taps[i].kx) == expected[i]);
+}
+
+TEST_CASE("Weights packed for the Hopper shift family, and what rounding leaves of them, add up to the scaled weights") {
+    for (const std::int64_t fours : {1, 2}) {
+        ModelSpec spec{.in_channels = 13, .out_channels = 130, .kernel_size = 3, .pool_kernel_size = 2};
+        spec.activation = Activation::identity;
+        ShiftTile tile{.places = 64, .fours = fours, .steps = 3, .stages = 8, .map_rows = 1};
+        std::vector<float> weight(130 * 13 * 9), bias(130);
+        for (std::size_t i = 0; i < weight.size(); ++i) weight[i] = std::sin(static_cast<float>(i + 1));
+        for (std::size_t i = 0; i < bias.size(); ++i) bias[i] = static_cast<float>(i);
+        const auto packed = HopperShiftFamily().pack(spec, tile.render(), {weight, bias});
+        CHECK(packed_value(packed, 4 * 129) == 129.0);
+
+        const std::vector<ShiftTap> taps = shift_taps(spec);
+        const std::int64_t steps = tile.chunk_steps(spec), chunks = tile.chunks(spec);
+        CHECK(static_cast<std::int64_t>(packed.size()) ==
+              ShiftTile::bias_bytes(spec) + 2 * chunks * steps * ShiftTile::step_bytes(spec));
+        for (const std::int64_t filter : {0, 63, 64, 127, 128, 129}) {
+            double sum = 0, expected = 0;
+            for (std::int64_t step = 0; step < chunks * steps; ++step) {
+                const std::int64_t stage =
+                    ShiftTile::bias_bytes(spec) + (filter / 128 * chunks * steps + step) * ShiftTile::step_bytes(spec);
+                for (std::int64_t k = 0; k < 8; ++k) {
+                    const std::int64_t at =
+                        stage + filter % 128 / 64 * 4096 + k / 4 * 1024 + filter % 64 / 8 * 128 + filter % 8 * 16 + k % 4 * 4;
+                    const double value = packed_value(packed, at) + packed_value(packed, at + 2048);
+                    sum += value;
+                    // A tap of a channel is where the kernel looks for it.
+                    const bool is_alone = fours == 1 && 2 * (step % steps) + 1 == 9;
+                    const std::int64_t four = fours == 2 ? step / steps * 2 + k / 4 : step / steps;
+                    const std::int64_t tap = fours == 2 ? step % steps : is_alone ? 8 : 2 * (step % steps) + k / 4;
+                    const std::int64_t channel = 4 * four + k % 4;
+                    if (channel >= 13 || (is_alone && k < 4)) {
+                        CHECK(value == 0.0);
+                        continue;
+                    }
+                    const ShiftTap of = taps[static_cast<std::size_t>(tap)];
+                    const auto index = static_cast<std::size_t>(((filter * 13 + channel) * 3 + of.ky) * 3 + of.kx);
+                    CHECK(std::abs(value - static_cast<double>(weight[index]) / 4) < 1e-7);
+                }
+            }
+            for (std::size_t i = 0; i < 13 * 9; ++i) {
+                expected += static_cast<double>(weight[static_cast<std::size_t>(filter) * 13 * 9 + i]) / 4;
+            }
+            CHECK(std::abs(sum - expected) < 1e-5);
+        }
+    }
+}
+
+TEST_CASE("Geometry of the Hopper shift family: a wave of blocks at most, and room for every partial sum") {
+    const HopperShiftFamily family;
+    const DeviceLimits limits{.multiprocessors = 132, .shared_bytes_per_block = 227 * 1024, .blocks_per_multiprocessor = 1};
+    for (const Candidate& candidate : family.candidates(middle(), Arch::sm_90a)) {
+        const auto geometry = family.geometry(middle(), candidate.tile, *middle().expected, limits);
+        INFO(to_string(candidate.tile));
+        CHECK(geometry.grid <= 132);
+        CHECK(geometry.block == 512);
+        CHECK(geometry.counter_bytes == 32 * sizeof(unsigned));
+        CHECK(geometry.layout[0] * geometry.layout[1] >= 32 * 28 * 28);
+        CHECK(geometry.partial_bytes == static_cast<std::size_t>(32 + geometry.layout[0]) * sizeof(double));
+        CHECK(geometry.layout[6] == 56 * 56);
+        CHECK(geometry.layout[7] == 32 * 64 * 56 * 56);
+    }
+}
+
+}  // namespace kiln
