@@ -84,7 +84,7 @@ void ShiftTile::reserve(const ModelSpec& spec, const Shape& shape, std::int64_t 
                 if (count > 1 && width <= least_width / 2) continue;
                 // The most pixels that give so many positions.
                 make_room(ShiftLayout(spec, *this,
-                                      {.batch = 1,
+                                      {.batch = least_places,  // or so few places would not be there
                                        .height = window.height + height * rows_axis.step - 1,
                                        .width = window.width + count * width * columns_axis.step - 1},
                                       count, least_places));
