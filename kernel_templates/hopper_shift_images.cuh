@@ -34,7 +34,7 @@ __device__ __forceinline__ void add_images(const ForwardArguments& arguments, co
     // From the first image's start to the tile's.
     const Index offset =
         static_cast<Index>(unit.strip - first_image * layout.strips) * strip_area + unit.row * layout.pitch + unit.column;
-    const int images = static_cast<int>(divide(offset + unit.count - 1, area)) + 1;
+    const int images = static_cast<int>(divide_in_few_registers(offset + unit.count - 1, area)) + 1;
     int lanes = 32;
     while (lanes > 1 && lanes * images > 32) lanes /= 2;
 
@@ -51,8 +51,8 @@ __device__ __forceinline__ void add_images(const ForwardArguments& arguments, co
         for (int place = from + lane % lanes; place < to; place += lanes) sum += place_sums[place];
         sum = lane_group_sum(sum, lanes);
         const Contributors contributors{
-            unit.tile - (index == 0 ? divide(offset + layout.tile_places - 1, layout.tile_places) : 0),
-            unit.tile + divide(start + area - 1, layout.tile_places), filter_tiles};
+            unit.tile - (index == 0 ? divide_in_few_registers(offset + layout.tile_places - 1, layout.tile_places) : 0),
+            unit.tile + divide_in_few_registers(start + area - 1, layout.tile_places), filter_tiles};
         meet(arguments, first_image + index, sum, contributors, unit.tile, split, active, lanes);
     }
 }

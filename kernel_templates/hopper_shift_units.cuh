@@ -44,7 +44,7 @@ struct __align__(16) Unit {
         const Index first = static_cast<Index>(tile) * layout.tile_places;
         const Index left = arguments.batch * layout.strips * area - first;
         count = left < layout.tile_places ? static_cast<int>(left) : layout.tile_places;
-        strip = static_cast<int>(divide(first, area));
+        strip = static_cast<int>(divide_in_few_registers(first, area));
         const unsigned rest = static_cast<unsigned>(first - static_cast<Index>(strip) * area);
         row = rest / layout.pitch;
         column = rest - row * layout.pitch;

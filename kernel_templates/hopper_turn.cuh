@@ -4,8 +4,14 @@
 // Places that are used in turn, and divisions of numbers that rarely need 64 bits.
 namespace kiln {
 
-/// a / b for non-negative numbers, which rarely need 64 bits: then bit by bit, in few registers.
+/// a / b for non-negative numbers, which rarely need 64 bits.
 __device__ __forceinline__ Index divide(Index a, Index b) {
+    if (((a | b) >> 32) == 0) return static_cast<unsigned>(a) / static_cast<unsigned>(b);
+    return a / b;
+}
+
+/// The same in fewer registers, bit by bit where 64 bits are needed: for kernels that have none left. Others get more by it.
+__device__ __forceinline__ Index divide_in_few_registers(Index a, Index b) {
     if (((a | b) >> 32) == 0) return static_cast<unsigned>(a) / static_cast<unsigned>(b);
     unsigned long long quotient = a, remainder = 0, divisor = b;
 #pragma unroll 1
