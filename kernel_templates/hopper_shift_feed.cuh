@@ -55,47 +55,6 @@ __device__ __forceinline__ void fetch_four(const ForwardArguments& arguments, co
     mbarrier_arrive(full);
 }
 
-/// Pixels, for each group of four channels of each unit.
-struct PixelFeed {
-    const ForwardArguments& arguments;
-    const Layout& layout;
-    const Share& share;
-    unsigned char* shared;
-    const Barriers& barriers;
-    int unit;
-    int four = 0;
-    int run_count = 0;
-    Count<pixel_stages> turn;
-    Count<unit_places> unit_turn;
-
-    __device__ __forceinline__ bool is_done() const { return unit >= share.units; }
-    __device__ __forceinline__ bool has_room() const {
-        return mbarrier_test_wait_parity(barriers.pixels_empty + 8 * turn.index(), turn.parity() ^ 1);
-    }
-
-    __device__ __forceinline__ void describe_unit() {
-        const Unit description(arguments, layout, unit);
-        const Segments segments(arguments, layout, description);
-        __syncwarp();
-        run_count = list_runs(segments, reinterpret_cast<Run*>(shared + runs_at));
-        if (threadIdx.x % 32 == 0) reinterpret_cast<Unit*>(shared + units_at)[unit_turn.index()] = description;
-        __syncwarp();
-        unit_turn.advance();
-    }
-
-    __device__ __forceinline__ void feed() {
-        if (four == 0) describe_unit();
-        fetch_four(arguments, layout, reinterpret_cast<const Run*>(shared + runs_at), run_count, four,
-                   reinterpret_cast<float*>(shared + pixels_at) + turn.index() * pixel_floats,
-                   barriers.pixels_full + 8 * turn.index());
-        turn.advance();
-        if (++four == chunks * fours) {
-            four = 0;
-            unit += share.step;
-        }
-    }
-};
-
 /// The feeding warp's life.
 __device__ __forceinline__ void feed_pixels(const ForwardArguments& arguments, unsigned char* shared) {
     const Layout layout(arguments);
