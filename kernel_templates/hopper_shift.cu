@@ -3,6 +3,7 @@
 #include "specialisation_hopper_shift.cuh"
 #include "arguments.cuh"
 #include "common.cuh"
+#include "common_spec.cuh"
 #include "hopper_mbarrier.cuh"
 #include "hopper_copy.cuh"
 #include "hopper_warpgroup.cuh"

@@ -2,6 +2,7 @@
 #include "specialisation_mma_sync.cuh"
 #include "arguments.cuh"
 #include "common.cuh"
+#include "common_spec.cuh"
 #include "tile_sizes.cuh"
 #include "mma_sync_sizes.cuh"
 #include "mma_sync_instructions.cuh"

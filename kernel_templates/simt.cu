@@ -2,6 +2,7 @@
 #include "specialisation_simt.cuh"
 #include "arguments.cuh"
 #include "common.cuh"
+#include "common_spec.cuh"
 #include "tile_sizes.cuh"
 #include "simt_sizes.cuh"
 #include "tile_boxes.cuh"

@@ -5,17 +5,6 @@
 // `filters`, and its chunk fix.
 namespace kiln {
 
-__host__ __device__ constexpr int ceil_divide(int a, int b) {
-    return (a + b - 1) / b;
-}
-
-constexpr int in_channels = static_cast<int>(spec::in_channels);
-constexpr int out_channels = static_cast<int>(spec::out_channels);
-constexpr int pool_h = static_cast<int>(spec::pool_h), pool_w = static_cast<int>(spec::pool_w);
-constexpr int stride_h = static_cast<int>(spec::stride_h), stride_w = static_cast<int>(spec::stride_w);
-constexpr int padding_h = static_cast<int>(spec::padding_h), padding_w = static_cast<int>(spec::padding_w);
-constexpr int dilation_h = static_cast<int>(spec::dilation_h), dilation_w = static_cast<int>(spec::dilation_w);
-
 // The tile: `positions` pooled positions by `filters` filters.
 constexpr int positions = static_cast<int>(spec::positions);
 constexpr int filters = static_cast<int>(spec::filters);
