@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "model/geometry.hpp"
+#include "support/adversarial.hpp"
 #include "support/benchmark_shapes.hpp"
 #include "support/catch.hpp"
 #include "support/contract.hpp"
@@ -19,30 +20,6 @@ namespace {
 ModelSpec with_identity(ModelSpec spec) {
     spec.activation = Activation::identity;
     return spec;
-}
-
-/// One operand over twelve decades and the other over the inverse, so that products stay in the domain.
-void spread_magnitudes(RandomCase& random, std::uint32_t seed) {
-    std::mt19937 generator(seed);
-    std::uniform_real_distribution<float> exponent(-20.0F, 20.0F);
-    for (float& value : random.input) value *= std::exp2(exponent(generator));
-}
-
-void make_non_negative(RandomCase& random) {
-    for (float& value : random.input) value = std::abs(value);
-    for (float& value : random.weight) value = std::abs(value);
-}
-
-/// Neighbouring channels cancel to a small rest.
-void make_cancelling(RandomCase& random) {
-    const auto plane = static_cast<std::size_t>(random.shape.height * random.shape.width);
-    for (std::size_t index = plane; index < random.input.size(); ++index) {
-        if (index / plane % 2 == 1) random.input[index] = -random.input[index - plane] * (1 + 0x1p-20F);
-    }
-    const auto taps = static_cast<std::size_t>(random.spec.kernel_size.height * random.spec.kernel_size.width);
-    for (std::size_t index = taps; index < random.weight.size(); ++index) {
-        if (index / taps % 2 == 1) random.weight[index] = random.weight[index - taps];
-    }
 }
 
 }  // namespace
