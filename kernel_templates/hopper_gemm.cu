@@ -42,11 +42,14 @@
 //        k:  0   1   2   3  |  4   5   6   7
 //   row g    t=0 t=1 t=2 t=3|t=0 t=1 t=2 t=3      column k ↔ place 8·step + k of the chunk: four channels of one tap, whose maps
 //   lie row g+8  ……             |                     8 banks apart, × 8 neighbouring positions = 32 banks
-extern "C" __global__ void __launch_bounds__(kiln::threads, 1) __cluster_dims__(kiln::splits, 1, 1)
+extern "C" __global__ void __launch_bounds__(kiln::threads, 1)
     kiln_forward(const __grid_constant__ ForwardArguments arguments) {
     using namespace kiln;
     extern __shared__ __align__(1024) unsigned char shared[];
-    if (threadIdx.x == 0) Barriers(shared).init();
+    if (threadIdx.x == 0) {
+        Barriers(shared).init();
+        *reinterpret_cast<Share*>(shared + share_at) = Share(arguments);
+    }
     __syncthreads();
 
     if (threadIdx.x < consumer_threads) {
@@ -61,7 +64,7 @@ extern "C" __global__ void __launch_bounds__(kiln::threads, 1) __cluster_dims__(
             feed(arguments, shared);
         }
         __syncwarp();
-        if constexpr (splits > 1) {  // the consumers' meeting counts all threads
+        if (Share::splits_of(arguments) > 1) {  // the consumers' meeting counts all threads
             barrier_cluster_arrive();
             barrier_cluster_wait();
             barrier_cluster_arrive();

@@ -36,13 +36,13 @@ struct PixelFeed {
     }
 
     __device__ __forceinline__ void feed() {
-        if (chunk == share.first_chunk()) describe_unit();
+        if (chunk == share.first_chunk) describe_unit();
         fetch_chunk(arguments, layout, reinterpret_cast<const Run*>(shared + runs_at), run_count, chunk,
                     reinterpret_cast<float*>(shared + pixels_at) + turn.index * pixel_floats,
                     barriers.pixels_full + 8 * turn.index);
         turn.advance();
-        if (++chunk == share.last_chunk()) {
-            chunk = share.first_chunk();
+        if (++chunk == share.last_chunk) {
+            chunk = share.first_chunk;
             unit += share.step;
         }
     }
@@ -78,8 +78,8 @@ struct WeightFeed {
         turn.advance();
         if (++batch < batches) return;
         batch = 0;
-        if (++chunk < share.last_chunk()) return;
-        chunk = share.first_chunk();
+        if (++chunk < share.last_chunk) return;
+        chunk = share.first_chunk;
         unit += share.step;
     }
 };
@@ -87,10 +87,10 @@ struct WeightFeed {
 /// Its life.
 __device__ __forceinline__ void feed(const ForwardArguments& arguments, unsigned char* shared) {
     const Layout layout(arguments);
-    const Share share(layout);
+    const Share share = Share::in(shared);
     const Barriers barriers(shared);
-    PixelFeed pixels{arguments, layout, share, shared, barriers, share.first, share.first_chunk()};
-    WeightFeed weights{arguments, share, shared_address(shared + stages_at), barriers, share.first, share.first_chunk()};
+    PixelFeed pixels{arguments, layout, share, shared, barriers, share.first, share.first_chunk};
+    WeightFeed weights{arguments, share, shared_address(shared + stages_at), barriers, share.first, share.first_chunk};
     while (!pixels.is_done() || !weights.is_done()) {
         // The lanes act together: what one finds is what all do.
         if (!pixels.is_done() && __all_sync(0xffffffffu, pixels.has_room())) pixels.feed();

@@ -5,8 +5,8 @@
 namespace kiln {
 
 /// Adds up the positions of each image that a unit has. Where it has many, groups of lanes take one each.
-__device__ __forceinline__ void add_images(const ForwardArguments& arguments, const Layout& layout, const Unit& unit, Index split,
-                                           const float* position_sums) {
+__device__ __forceinline__ void add_images(const ForwardArguments& arguments, const Layout& layout, const Unit& unit,
+                                           const Share& share, int filter_tile, const float* position_sums) {
     const Index area = static_cast<Index>(arguments.pooled_height) * arguments.pooled_width;
     const Index first_position = unit.tile * layout.positions;
     const int images = static_cast<int>(divide(first_position + unit.count - 1, area) - unit.image) + 1;
@@ -24,7 +24,8 @@ __device__ __forceinline__ void add_images(const ForwardArguments& arguments, co
         for (int position = from + lane % lanes; position < to; position += lanes) sum += position_sums[position];
         sum = lane_group_sum(sum, lanes);
         const Contributors contributors{divide(start, layout.positions), divide(end - 1, layout.positions),
-                                        static_cast<Index>(filter_tiles) * splits};
+                                        static_cast<Index>(filter_tiles) * share.splits};
+        const Index split = static_cast<Index>(filter_tile) * share.splits + share.rank;
         meet(arguments, image, sum, contributors, unit.tile, split, active, lanes);
     }
 }
@@ -32,14 +33,14 @@ __device__ __forceinline__ void add_images(const ForwardArguments& arguments, co
 /// The finishing warp's life.
 __device__ __forceinline__ void finish_images(const ForwardArguments& arguments, const unsigned char* shared) {
     const Layout layout(arguments);
-    const Share share(layout);
+    const Share share = Share::in(shared);
     const Barriers barriers(shared);
     Turn<2> turn;
     Turn<unit_places> unit_turn;
     for (Index index = share.first; index < share.units; index += share.step) {
         mbarrier_wait_parity(barriers.sums_full + 8 * turn.index, turn.parity);
-        add_images(arguments, layout, reinterpret_cast<const Unit*>(shared + units_at)[unit_turn.index],
-                   static_cast<Index>(Share::filter_tile(index)) * splits + share.rank,
+        add_images(arguments, layout, reinterpret_cast<const Unit*>(shared + units_at)[unit_turn.index], share,
+                   Share::filter_tile(index),
                    reinterpret_cast<const float*>(shared + sums_at) + turn.index * tile_positions);
         mbarrier_arrive(barriers.sums_empty + 8 * turn.index);
         turn.advance();

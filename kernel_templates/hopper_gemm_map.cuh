@@ -79,7 +79,7 @@ __device__ __forceinline__ void build_columns(const ForwardArguments& arguments,
 /// each: columns of all the chunk's channels, one after the other.
 __device__ __forceinline__ void build_maps(const ForwardArguments& arguments, unsigned char* shared) {
     const Layout layout(arguments);
-    const Share share(layout);
+    const Share& share = Share::in(shared);
     const Barriers barriers(shared);
     constexpr int kinds = phases_w / phases_at_once;  // of columns, side by side
     const int warp = static_cast<int>(threadIdx.x) / 32 - consumer_threads / 32, lane = static_cast<int>(threadIdx.x) % 32;
@@ -93,7 +93,7 @@ __device__ __forceinline__ void build_maps(const ForwardArguments& arguments, un
     for (Index index = share.first; index < share.units; index += share.step) {
         const Block* const blocks = reinterpret_cast<const Block*>(shared + blocks_at) + block_turn.index * most_blocks;
 #pragma unroll 1
-        for (int chunk = share.first_chunk(); chunk < share.last_chunk(); ++chunk) {
+        for (int chunk = share.first_chunk; chunk < share.last_chunk; ++chunk) {
             mbarrier_wait_parity(barriers.map_empty + 8 * map_turn.index, map_turn.parity ^ 1);
             mbarrier_wait_parity(barriers.pixels_full + 8 * pixel_turn.index, pixel_turn.parity);
             const float* const pixels = reinterpret_cast<const float*>(shared + pixels_at) + pixel_turn.index * pixel_floats;

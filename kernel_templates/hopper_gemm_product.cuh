@@ -195,8 +195,8 @@ __device__ __forceinline__ RowSums activate_own(const Accumulators& sums, const 
 }
 
 /// Where a cluster's blocks divide the channels: each hands its sums to the others and finishes its share of the columns.
-__device__ __forceinline__ RowSums activate_shared(const Accumulators& sums, const float* bias, int filter_tile, int rank,
-                                                   unsigned exchange) {
+__device__ __forceinline__ RowSums activate_shared(const Accumulators& sums, const float* bias, int filter_tile,
+                                                   const Share& share, unsigned exchange) {
     barrier_sync(1, consumer_threads);  // the maps and stages below the exchange are no longer read
     const unsigned own = exchange + 16 * threadIdx.x;
 #pragma unroll
@@ -206,19 +206,16 @@ __device__ __forceinline__ RowSums activate_shared(const Accumulators& sums, con
     barrier_cluster_arrive();
     barrier_cluster_wait();
     const int column = 2 * static_cast<int>(threadIdx.x % 4);
+    constexpr int parts_at_once = warpgroups == 1 ? 8 : 4;  // on their way; more made two warpgroups spill
     RowSums result;
-#pragma unroll 2
-    for (int j = filters / 8 * rank / splits; j < filters / 8 * (rank + 1) / splits; ++j) {
-        float4 parts[splits];
-#pragma unroll
-        for (int other = 0; other < splits; ++other) {
-            parts[other] = ld_shared_cluster(mapa(own + j * 16 * consumer_threads, other));
-        }
-        float logits[4] = {parts[0].x, parts[0].y, parts[0].z, parts[0].w};
-#pragma unroll
-        for (int other = 1; other < splits; ++other) {
-            logits[0] += parts[other].x, logits[1] += parts[other].y;
-            logits[2] += parts[other].z, logits[3] += parts[other].w;
+#pragma unroll 1
+    for (int j = filters / 8 * share.rank / share.splits; j < filters / 8 * (share.rank + 1) / share.splits; ++j) {
+        float logits[4] = {0, 0, 0, 0};
+#pragma unroll parts_at_once
+        for (int other = 0; other < share.splits; ++other) {
+            const float4 part = ld_shared_cluster(mapa(own + j * 16 * consumer_threads, other));
+            logits[0] += part.x, logits[1] += part.y;
+            logits[2] += part.z, logits[3] += part.w;
         }
         activate_columns(bias, filter_tile * filters + 8 * j + column, logits);
         result.upper += logits[0] + logits[1];
@@ -232,30 +229,28 @@ __device__ __forceinline__ RowSums activate_shared(const Accumulators& sums, con
 /// A consumer's life.
 __device__ __forceinline__ void multiply_maps(const ForwardArguments& arguments, unsigned char* shared) {
     const Layout layout(arguments);
-    const Share share(layout);
+    const Share& share = Share::in(shared);
     const Barriers barriers(shared);
     const int lane = static_cast<int>(threadIdx.x % 32), warp = static_cast<int>(threadIdx.x / 32);
     const float* const bias = static_cast<const float*>(arguments.weights);
     float* const position_sums = reinterpret_cast<float*>(shared + sums_at);
     Weights weights{shared_address(shared + stages_at), barriers};
-    Turn<2> map_turn, sums_turn;
-    Turn<unit_places> unit_turn;
+    Turn<2> map_turn;
 
-    for (Index index = share.first; index < share.units; index += share.step) {
+    // Where a unit's places are follows from how many came before it: that is one register in the loop over chunks.
+    for (unsigned before = 0; share.unit(before) < share.units; ++before) {
         mbarrier_wait_parity(barriers.map_full + 8 * map_turn.index, map_turn.parity);  // and so the unit's description is there
-        const Unit& unit = reinterpret_cast<const Unit*>(shared + units_at)[unit_turn.index];
-        const int filter_tile = Share::filter_tile(index);
+        const Unit& unit = reinterpret_cast<const Unit*>(shared + units_at)[before % unit_places];
         const int upper = 16 * warp + lane / 4, lower = upper + 8;
         // Rows past the tile's end repeat its last position; nobody reads their sums.
         const int places[2] = {unit.place_in_map(arguments, layout, min(upper, unit.count - 1)),
                                unit.place_in_map(arguments, layout, min(lower, unit.count - 1))};
-        unit_turn.advance();
         Accumulators sums, chain;
 #pragma unroll
         for (int i = 0; i < filters / 2; ++i) sums[i] = chain[i] = 0;
 
 #pragma unroll 1
-        for (int chunk = share.first_chunk(); chunk < share.last_chunk(); ++chunk) {
+        for (int chunk = share.first_chunk; chunk < share.last_chunk; ++chunk) {
             mbarrier_wait_parity(barriers.map_full + 8 * map_turn.index, map_turn.parity);
             const float* const map = reinterpret_cast<const float*>(shared + maps_at) + map_turn.index * map_floats;
             Gather gather{{}, layout};
@@ -272,16 +267,21 @@ __device__ __forceinline__ void multiply_maps(const ForwardArguments& arguments,
         }
         weights.start_again();
 
-        RowSums row_sums = splits == 1 ? activate_own(sums, bias, filter_tile)
-                                       : activate_shared(sums, bias, filter_tile, share.rank, shared_address(shared + pixels_at));
-        row_sums.add_lanes();
-        mbarrier_wait_parity(barriers.sums_empty + 8 * sums_turn.index, sums_turn.parity ^ 1);
-        if (lane % 4 == 0) {
-            position_sums[sums_turn.index * tile_positions + upper] = row_sums.upper;
-            position_sums[sums_turn.index * tile_positions + lower] = row_sums.lower;
+        const int filter_tile = Share::filter_tile(share.unit(before));
+        const unsigned sums_place = before % 2, sums_parity = before / 2 % 2;
+        RowSums row_sums;
+        if (Share::splits_of(arguments) == 1) {
+            row_sums = activate_own(sums, bias, filter_tile);
+        } else if constexpr (most_splits > 1) {
+            row_sums = activate_shared(sums, bias, filter_tile, share, shared_address(shared + pixels_at));
         }
-        mbarrier_arrive(barriers.sums_full + 8 * sums_turn.index);
-        sums_turn.advance();
+        row_sums.add_lanes();
+        mbarrier_wait_parity(barriers.sums_empty + 8 * sums_place, sums_parity ^ 1);
+        if (lane % 4 == 0) {
+            position_sums[sums_place * tile_positions + upper] = row_sums.upper;
+            position_sums[sums_place * tile_positions + lower] = row_sums.lower;
+        }
+        mbarrier_arrive(barriers.sums_full + 8 * sums_place);
     }
 }
 

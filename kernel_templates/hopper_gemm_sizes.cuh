@@ -13,11 +13,13 @@ constexpr int builder_warps = 4 * builders - 2;
 constexpr int threads = 128 * (warpgroups + builders);
 constexpr int feeding_warp = threads / 32 - 2, finishing_warp = threads / 32 - 1;
 
-// The tile: a run of positions (n, i, j), flattened, by `filters` filters. `splits` blocks of a cluster divide the channels.
+// The tile: a run of positions (n, i, j), flattened, by `filters` filters. `fixed_splits` blocks of a cluster divide the channels;
+// 0: as many as the launch says, up to `most_splits`.
 constexpr int tile_positions = 64 * warpgroups;
 constexpr int filters = static_cast<int>(spec::filters);
 constexpr int filter_tiles = ceil_divide(out_channels, filters);
-constexpr int splits = static_cast<int>(spec::splits);
+constexpr int fixed_splits = static_cast<int>(spec::splits);
+constexpr int most_splits = fixed_splits == 0 ? 8 : fixed_splits;
 
 // The reduction goes over chunks of channels, and a chunk's over items: one tap of four channels, or, where channels do not come
 // in fours, up to four taps of one line and channel. The four lanes that share a row of a fragment take one each. Two items are a
@@ -39,7 +41,10 @@ constexpr int entry_registers = 65536 / threads / 8 * 8;
 constexpr bool moves_registers = threads > 256;
 constexpr int wished_registers = filters + 12 * long_steps + 32;
 constexpr int left_registers = (entry_registers * threads - wished_registers * consumer_threads) / (128 * builders) / 8 * 8;
-constexpr int builder_registers = left_registers < 64 ? 64 : left_registers < 104 ? left_registers : 104;
+constexpr int most_builder_registers = entry_registers < 136 ? entry_registers : 136;
+constexpr int builder_registers = left_registers < 64                       ? 64
+                                  : left_registers < most_builder_registers ? left_registers
+                                                                            : most_builder_registers;
 constexpr int spare_registers = (entry_registers * threads - builder_registers * 128 * builders) / consumer_threads / 8 * 8;
 constexpr int consumer_registers = spare_registers < 232 ? spare_registers : 232;
 static_assert(!moves_registers || (builder_registers <= entry_registers && consumer_registers >= entry_registers));
@@ -56,7 +61,8 @@ constexpr int operand_bytes = 8 * filters * 4;
 constexpr int step_bytes = operand_bytes * (products == Products::tf32 ? 1 : 2);
 constexpr int stages = static_cast<int>(spec::stages);
 constexpr int stage_bytes = long_steps * step_bytes;
-constexpr bool weights_stay = filter_tiles == 1 && ceil_divide(chunks, splits) * batches <= stages;  // they are fetched once
+constexpr int most_chunks = ceil_divide(chunks, fixed_splits == 0 ? 1 : fixed_splits);  // of a block
+constexpr bool weights_stay = filter_tiles == 1 && most_chunks * batches <= stages;  // they are fetched once
 constexpr int bias_bytes = round_up(filter_tiles * filters * 4, 128);
 
 /// The first k-step of a chunk's batch, and how many it has.
@@ -116,7 +122,8 @@ constexpr int pixel_floats = static_cast<int>(spec::pixel_floats);  // of one st
 constexpr int map_floats = static_cast<int>(spec::map_floats);      // of one map
 constexpr int barriers_at = 0;
 constexpr int units_at = round_up(barriers_at + 8 * (2 * stages + 2 * pixel_stages + 8), 16);
-constexpr int runs_at = units_at + unit_places * 32;
+constexpr int share_at = units_at + unit_places * 32;
+constexpr int runs_at = share_at + 48;
 constexpr int blocks_at = runs_at + most_runs * 16;
 constexpr int sums_at = blocks_at + block_places * most_blocks * 32;
 constexpr int pixels_at = round_up(sums_at + 2 * tile_positions * 4, 128);
@@ -124,7 +131,7 @@ constexpr int maps_at = round_up(pixels_at + pixel_stages * pixel_floats * 4, 12
 constexpr int stages_at = round_up(maps_at + 2 * map_floats * 4, 128);
 constexpr int shared_bytes = stages_at + stages * stage_bytes;
 static_assert(shared_bytes == spec::shared_bytes);
-static_assert(splits == 1 ||
+static_assert(most_splits == 1 ||
               shared_bytes - pixels_at >= tile_positions * filters * 4);  // the exchange lies over pixels, maps and stages
 static_assert(filters % 8 == 0 && filters <= 128);
 

@@ -24,7 +24,7 @@ struct Layout {
     __device__ __forceinline__ explicit Layout(const ForwardArguments& arguments)
         : units(arguments.layout[0]),
           positions(static_cast<int>(arguments.layout[1])),
-          by_rows(arguments.layout[2] != 0),
+          by_rows((arguments.layout[2] & 1) != 0),
           pitch(static_cast<int>(arguments.layout[3])),
           phase_stride(static_cast<int>(arguments.layout[4])),
           channel_stride(static_cast<int>(arguments.layout[5])),
@@ -127,22 +127,33 @@ struct Segments {
     }
 };
 
-/// Which units and channels a block has: units are dealt out in turn; of a cluster, each block has a part of the channels.
-struct Share {
+/// Which units and channels a block has: units are dealt out in turn; of a cluster, which has one unit, each block has a part of the
+/// channels. Worked out once, and read from shared memory where it is used: consumers have no registers for it.
+struct __align__(16) Share {
     Index first, step, units;
-    int rank;
+    int first_chunk, last_chunk;  // the last is past it
+    int splits, rank;
 
-    __device__ __forceinline__ explicit Share(const Layout& layout)
-        : first(blockIdx.x / splits),
-          step(gridDim.x / splits),
-          units(layout.units),
-          rank(static_cast<int>(blockIdx.x % splits)) {}
+    __device__ __forceinline__ Share(const ForwardArguments& arguments) : units(arguments.layout[0]) {
+        splits = splits_of(arguments);
+        rank = static_cast<int>(blockIdx.x) % splits;
+        first = static_cast<int>(blockIdx.x) / splits;
+        step = splits == 1 ? gridDim.x : units;
+        first_chunk = chunks * rank / splits;
+        last_chunk = chunks * (rank + 1) / splits;
+    }
+    __device__ __forceinline__ Index unit(unsigned before) const { return first + before * step; }
+    __device__ __forceinline__ static int splits_of(const ForwardArguments& arguments) {
+        return fixed_splits == 0 ? static_cast<int>(arguments.layout[2] >> 1) : fixed_splits;
+    }
+    __device__ __forceinline__ static const Share& in(const unsigned char* shared) {
+        return *reinterpret_cast<const Share*>(shared + share_at);
+    }
 
-    __device__ __forceinline__ int first_chunk() const { return chunks * rank / splits; }
-    __device__ __forceinline__ int last_chunk() const { return chunks * (rank + 1) / splits; }  // past it
     __device__ __forceinline__ static int filter_tile(Index unit) {
         return static_cast<int>(filter_tiles == 1 ? 0 : unit - divide(unit, filter_tiles) * filter_tiles);
     }
 };
+static_assert(sizeof(Share) <= 48);
 
 }  // namespace kiln

@@ -30,7 +30,6 @@ constexpr int consumer_registers = smaller(232, (65536 / 128 - producer_register
 
 // A warp owns 16 neighbouring columns of the pooled map: lane (g, t) has columns 2g and 2g + 1.
 constexpr int warp_columns = 16;
-constexpr int max_blocks = static_cast<int>(spec::blocks);
 
 // The input's channels come in passes; of a pass's channels lane (g, t) takes those with index t mod 4. The last pass begins
 // early enough to be full: weights of channels that it repeats are zero there.

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -45,6 +46,7 @@ struct DeviceLimits {
 struct LaunchGeometry {
     std::int64_t grid = 0;                 ///< blocks, all in x
     int block = 0;                         ///< threads
+    int cluster = 1;                       ///< blocks of a cluster: a divisor of `grid`
     int shared_bytes = 0;                  ///< dynamic
     std::size_t counter_bytes = 0;         ///< of the scratch: zero before the first launch, left at zero by each
     std::size_t partial_bytes = 0;         ///< of the scratch, in front of the counters: written before read
@@ -70,6 +72,11 @@ public:
 
     /// The legal tiles for this spec on this arch, in any order; empty if the family cannot serve it.
     [[nodiscard]] virtual std::vector<Candidate> candidates(const ModelSpec& spec, const Arch& arch) const = 0;
+
+    /// What one of its tiles takes at another shape. By itself looks the tile up among that shape's candidates, which is slow and
+    /// gives nothing where the tile is none of them: families whose costs are a function of the tile say so instead.
+    [[nodiscard]] virtual std::optional<double> predicted_us(const ModelSpec& spec, const Tile& tile, const Shape& shape,
+                                                             const Arch& arch) const;
 
     /// Weights and bias as the kernel wants them, scaled by 1/(Ph·Pw) (and -log2 e for sigmoid) in double before rounding.
     [[nodiscard]] virtual std::vector<std::byte> pack(const ModelSpec& spec, const Tile& tile, const Weights& weights) const = 0;

@@ -66,7 +66,8 @@ Result<void> Model::State::launch(const float* x, float* y, const Shape& shape, 
     const ForwardArguments parameter = arguments(x, y, shape, geometry, scratch, counters_offset);
     return kernel->kernel.launch({.blocks = static_cast<unsigned>(geometry.grid),
                                   .threads = static_cast<unsigned>(geometry.block),
-                                  .dynamic_shared_bytes = static_cast<unsigned>(geometry.shared_bytes)},
+                                  .dynamic_shared_bytes = static_cast<unsigned>(geometry.shared_bytes),
+                                  .blocks_per_cluster = static_cast<unsigned>(geometry.cluster)},
                                  stream, &parameter);
 }
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -92,17 +93,14 @@ std::vector<NamedSpec> odd_specs() {
     };
 }
 
+/// The best plan of each family.
 void check_compiles(const Arch& arch, const NamedSpec& named) {
-    for (const Family* family : all_families()) {
-        if (named.spec.math == Math::tf32 && !family->uses_tf32()) continue;  // it computes fp32 all the same
-        const std::vector<Candidate> candidates = family->candidates(named.spec, arch);
-        if (candidates.empty()) continue;
-        const Candidate* best = &candidates.front();
-        for (const Candidate& each : candidates) {
-            if (each.predicted_us < best->predicted_us) best = &each;
-        }
-        INFO(arch.name() << ", " << named.name << ": " << family->name() << " " << to_string(best->tile));
-        const auto source = specialised_source(named.spec, {family, *best});
+    std::set<const Family*> seen;
+    for (const Plan& plan : enumerate_plans(named.spec, arch)) {
+        if (!seen.insert(plan.family).second) continue;
+        if (named.spec.math == Math::tf32 && !plan.family->uses_tf32()) continue;  // it computes fp32 all the same
+        INFO(arch.name() << ", " << named.name << ": " << plan.family->name() << " " << to_string(plan.candidate.tile));
+        const auto source = specialised_source(named.spec, plan);
         REQUIRE(source);
         const auto compiled = jit::compile(arch, *source);
         if (!compiled) FAIL(compiled.error().message << "\n" << compiled.error().log);
@@ -149,6 +147,12 @@ TEST_CASE("specialisations for sm_89 compile, without spills or local memory") {
 }
 TEST_CASE("specialisations for sm_90a compile, without spills or local memory") {
     check_all_compile(Arch::sm_90a);
+}
+TEST_CASE("benchmark specs that were not told their shapes compile for sm_90a, without spills or local memory") {
+    if (const auto nvrtc = jit::describe_nvrtc(); !nvrtc || !nvrtc->supports(Arch::sm_90a)) skip("no NVRTC that knows sm_90a");
+    for (const BenchmarkShape& benchmark : benchmark_shapes()) {
+        check_compiles(Arch::sm_90a, {benchmark.name + ", any shape", benchmark.spec});
+    }
 }
 TEST_CASE("specialisations for sm_100 compile, without spills or local memory") {
     check_all_compile(Arch::sm_100);

@@ -44,6 +44,10 @@ std::vector<RandomCase> cases() {
     add(spec_of(32, 10, 1, 7), {300, 28, 28});     // one pass of many channels
     add(spec_of(6, 67, 3, {3, 2}), {12, 60, 58});  // two tiles of filters, rows of 8 bytes, channels that run out
     add(spec_of(1, 3, 3, 8), {4, 300, 512});
+    add(spec_of(8, 8, 3, 2), {30, 33, 144});  // five blocks of columns side by side, seven, eleven
+    add(spec_of(4, 16, 3, 2), {30, 33, 210});
+    add(spec_of(4, 8, 3, 1), {20, 40, 172});
+    add(spec_of(8, 64, 3, 16), {20, 100, 192});  // a large pool
     ModelSpec padded = spec_of(3, 5, 3, 2);
     padded.padding = 1;
     add(padded, {70, 33, 36});

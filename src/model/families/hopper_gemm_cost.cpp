@@ -16,29 +16,41 @@ namespace kiln {
 
 namespace {
 
+/// Specs that the kernel was written and checked for; others belong to other families. What it has registers and room for is
+/// another matter (`complete`).
+bool is_admitted(const ModelSpec& spec) {
+    const Size2 window = window_size(spec);
+    return spec.kernel_size.height <= 11 && spec.kernel_size.width <= 11 && spec.pool_kernel_size.height <= 12 &&
+           spec.pool_kernel_size.width <= 12 && window.height <= 32 && window.width <= 32 && gemm_rows(spec).is_regular() &&
+           gemm_columns(spec).is_regular() && reduction_length(spec) >= 64;
+}
+
 /// A chunk's batches are unrolled: longer ones take too long to compile.
 constexpr std::int64_t longest_chunk = 25;  // k-steps
 
-/// Channels of a chunk: fours, or, where they are few, one, whose taps then come in fours. Two or three were measured to be slow.
+/// Channels of a chunk: fours, or, where they are few or have many taps, one, whose taps then come in fours. Two or three were
+/// measured to be slow.
 std::vector<std::int64_t> chunk_choices(const ModelSpec& spec) {
-    if (spec.in_channels >= 16) return {4, 8};
-    std::vector<std::int64_t> choices{1};
-    if (spec.in_channels >= 4) choices.push_back(4);
-    if (spec.in_channels > 4) choices.push_back(8);
+    const bool are_long = spec.kernel_size.height * spec.kernel_size.width > 2 * longest_chunk;
+    std::vector<std::int64_t> choices;
+    if (spec.in_channels < 16 || are_long) choices.push_back(1);
+    if (spec.in_channels >= 4 && !are_long) choices.push_back(4);
+    if (spec.in_channels > 4 && !are_long) choices.push_back(8);
     return choices;
 }
 
-/// What a chunk of channels costs one multiprocessor, in cycles, stage by stage. The constants were fitted to the runs in
-/// docs/kernel-log.md.
+/// What a chunk of channels costs one multiprocessor, in cycles, stage by stage. The constants, and those of `launch_cycles`,
+/// were fitted to 190 tiles measured on an H200 (docs/kernel-log.md); the root mean square of what is left is 11 %.
 struct ChunkCost {
     double tensor, consumers, builders, feeder;
+    bool waits_for_pixels;
 
-    ChunkCost(const ModelSpec& spec, const GemmTile& tile, const GemmLayout& layout) {
+    ChunkCost(const ModelSpec& spec, const GemmTile& tile, const GemmLayout& layout) : waits_for_pixels(tile.pixel_stages == 1) {
         const double products = spec.math == Math::tf32 ? 1 : 3;
         const auto steps = static_cast<double>(tile.chunk_steps(spec)), batches = static_cast<double>(tile.batches(spec));
-        const double one_group = steps * static_cast<double>(tile.filters) / 2 * products;
-        tensor = one_group * static_cast<double>(tile.warpgroups);
-        consumers = one_group + 250 * batches + 25 * steps;
+        consumers =
+            steps * static_cast<double>(tile.filters) / 2 * products;  // of one warpgroup, with the tensor cores to itself
+        tensor = consumers * static_cast<double>(tile.warpgroups);
         const GemmAxis rows = gemm_rows(spec), columns = gemm_columns(spec);
         const bool at_once = columns.step % 2 == 1;
         const auto lines =
@@ -47,36 +59,46 @@ struct ChunkCost {
             static_cast<double>(at_once ? columns.step + spec.pool_kernel_size.width - 1 : spec.pool_kernel_size.width);
         const auto width = static_cast<double>(layout.pitch * (at_once ? 1 : columns.phases()) * tile.channels);
         const auto items = static_cast<double>(layout.blocks) * (width / 32 + 0.5);
-        builders = 600 + items / static_cast<double>(4 * tile.builders - 2) * (200 + 8 * lines * loads);
-        feeder = 900 + 83 * static_cast<double>(layout.runs * tile.channels) + 600 * batches;
+        builders = 650 + items / static_cast<double>(4 * tile.builders - 2) * (148 + 6 * lines * loads);
+        const bool weights_stay = tile.filter_tiles(spec) == 1 && tile.chunks(spec) * tile.batches(spec) <= tile.stages;
+        feeder = 42 * static_cast<double>(layout.runs * tile.channels) + (weights_stay ? 275 : 550) * batches;
     }
 
-    /// The stages overlap, but they share the multiprocessor: the second slowest shows too.
+    /// The stages overlap, but they share the multiprocessor: those that are not the slowest show too.
     [[nodiscard]] double cycles() const {
         std::array<double, 4> all{tensor, consumers, builders, feeder};
         std::sort(all.begin(), all.end());
-        return all[3] + 0.4 * all[2];
+        return all[3] + 0.65 * all[2] + 0.25 * all[1] + (waits_for_pixels ? 4400 : 0);
     }
+    /// Until the first chunk has gone through all of them.
+    [[nodiscard]] double fill_cycles() const { return 0.38 * (consumers + builders + feeder); }
     [[nodiscard]] std::string limiter() const {
         if (tensor >= std::max({consumers, builders, feeder})) return "tensor";
         return builders >= std::max(consumers, feeder) ? "shared" : "latency";
     }
 };
 
-Candidate priced(const ModelSpec& spec, const GemmTile& tile, const Shape& shape, const Rates& rates) {
-    const GemmLayout layout = GemmLayout::fitting(spec, tile, shape, rates.multiprocessors);
-    const Size2 pooled = pooled_size_unchecked(spec, shape);
-    const std::int64_t positions = shape.batch * pooled.height * pooled.width;
+/// Clusters at once, or blocks, where these are single. Clusters do not straddle the groups of 16 to 18 multiprocessors that the
+/// chip is made of: 16 of 8, or 40 of 3, were measured not to run at once on 132 multiprocessors; 12 and 36 do.
+std::int64_t units_at_once(std::int64_t splits, std::int64_t multiprocessors) {
+    if (splits == 1) return multiprocessors;
+    return std::max<std::int64_t>(1, multiprocessors * 85 / 100 / splits);
+}
+
+/// What a launch costs one multiprocessor, in cycles.
+double launch_cycles(const ModelSpec& spec, const GemmTile& tile, const GemmLayout& layout, const ChunkCost& chunk,
+                     std::int64_t positions, std::int64_t splits, std::int64_t multiprocessors) {
     const std::int64_t units = ceil_divide(positions, layout.positions) * tile.filter_tiles(spec);
-    const std::int64_t at_once = tile.units_at_once(rates.multiprocessors);
-    const ChunkCost chunk(spec, tile, layout);
-    const auto chunks = static_cast<double>(ceil_divide(tile.chunks(spec), tile.splits));
-    const double unit = chunks * chunk.cycles() + 1000;
+    const auto waves = static_cast<double>(ceil_divide(units, units_at_once(splits, multiprocessors)));
+    const auto chunks = static_cast<double>(ceil_divide(tile.chunks(spec), splits));
     // Clusters come and go: each wave of them fills and drains its pipelines, where other blocks go on with their next unit.
-    const auto waves = static_cast<double>(ceil_divide(units, at_once));
-    const double first = tile.pixel_stages == 1 ? 1500 : 0;  // a chunk's pixels are fetched when the one before is built
-    const double cycles = waves * (unit + chunks * first + (tile.splits > 1 ? 16000 : 0)) + 9000;
-    return {.tile = tile.render(spec), .predicted_us = cycles / (1000 * rates.clock_ghz), .limiter = chunk.limiter()};
+    const double meeting = splits > 1 ? 6400 + 10800 * (waves - 1) : 0;
+    return waves * (chunks * chunk.cycles() + 1170) + chunk.fill_cycles() + meeting + 10260;
+}
+
+std::int64_t positions_of(const ModelSpec& spec, const Shape& shape) {
+    const Size2 pooled = pooled_size_unchecked(spec, shape);
+    return shape.batch * pooled.height * pooled.width;
 }
 
 /// Filters of a tile: as few tiles as 128, 64 or 32 allow, and in each as many.
@@ -117,34 +139,59 @@ bool make_room(GemmTile& tile, const ModelSpec& spec, const Shape& shape, const 
 
 /// Fills in the sizes that follow from the others; false if there is no room for them.
 bool complete(GemmTile& tile, const ModelSpec& spec, const Shape& shape, const Rates& rates) {
-    if (tile.splits > tile.chunks(spec) || tile.chunk_steps(spec) > longest_chunk) return false;
+    if (tile.chunk_steps(spec) > longest_chunk) return false;
     // With fewer filters three warpgroups of consumers leave builders more registers than all start with; shares of 64 filters
     // spilled, and so did builders of wide boxes.
     if (tile.warpgroups > 2) {
-        if (tile.filters < 40 || tile.filters > 64 || tile.splits > 1 || spec.pool_kernel_size.width > 2) return false;
+        if (tile.filters < 40 || tile.filters > 64 || spec.pool_kernel_size.width > 2) return false;
     }
     // The smaller the tile, the less of the wish is for comfort: with three warpgroups nothing spilled 20 registers below.
     if (tile.consumer_registers(spec) < tile.wished_registers(spec) - (tile.warpgroups > 2 ? 20 : 8)) return false;
     tile.map_rows = std::clamp<std::int64_t>(6 / gemm_rows(spec).step, 1, 4);
     while (tile.map_rows > 1 && tile.needed_builder_registers(spec) > tile.builder_registers(spec)) --tile.map_rows;
     if (tile.needed_builder_registers(spec) > tile.builder_registers(spec)) return false;
-    if (!make_room(tile, spec, shape, rates)) return false;
-    const std::int64_t exchange = 4 * tile.positions() * tile.filters;  // lies over pixels, maps and stages
-    return tile.splits == 1 || 4 * (tile.pixel_stages * tile.pixel_floats + 2 * tile.map_floats) >= exchange;
+    return make_room(tile, spec, shape, rates);
 }
+
+constexpr std::array<std::int64_t, 5> split_choices{1, 2, 3, 4, 8};
 
 }  // namespace
 
 bool gemm_serves(const ModelSpec& spec) {
-    const Size2 window = window_size(spec);
     return spec.kernel_size.height <= 7 && spec.kernel_size.width <= 7 && spec.pool_kernel_size.height <= 4 &&
-           spec.pool_kernel_size.width <= 4 && window.height <= 32 && window.width <= 32 && gemm_rows(spec).is_regular() &&
-           gemm_columns(spec).is_regular() && reduction_length(spec) >= 64;
+           spec.pool_kernel_size.width <= 4 && is_admitted(spec);
+}
+
+GemmLaunch gemm_launch(const ModelSpec& spec, const GemmTile& tile, const Shape& shape, std::int64_t multiprocessors) {
+    GemmLaunch launch{.splits = tile.splits, .layout = GemmLayout::largest(spec, tile, shape)};
+    if (tile.splits == 0) {
+        const ChunkCost chunk(spec, tile, launch.layout);
+        const std::int64_t positions = positions_of(spec, shape);
+        double least = 0;
+        for (const std::int64_t splits : split_choices) {
+            if (splits > tile.chunks(spec)) break;
+            const double cycles = launch_cycles(spec, tile, launch.layout, chunk, positions, splits, multiprocessors);
+            if (splits > 1 && cycles >= least) continue;
+            least = cycles;
+            launch.splits = splits;
+        }
+    }
+    launch.layout = launch.layout.shrunk(spec, tile, shape, units_at_once(launch.splits, multiprocessors));
+    return launch;
+}
+
+Candidate gemm_cost(const ModelSpec& spec, const GemmTile& tile, const Shape& shape) {
+    const Rates& rates = rates_of(Arch::sm_90a);
+    const GemmLaunch launch = gemm_launch(spec, tile, shape, rates.multiprocessors);
+    const ChunkCost chunk(spec, tile, launch.layout);
+    const double cycles =
+        launch_cycles(spec, tile, launch.layout, chunk, positions_of(spec, shape), launch.splits, rates.multiprocessors);
+    return {.tile = tile.render(spec), .predicted_us = cycles / (1000 * rates.clock_ghz), .limiter = chunk.limiter()};
 }
 
 std::vector<Candidate> gemm_candidates(const ModelSpec& spec) {
     std::vector<Candidate> candidates;
-    if (!gemm_serves(spec)) return candidates;
+    if (!is_admitted(spec)) return candidates;
     const Rates& rates = rates_of(Arch::sm_90a);
     const Shape shape = tuning_shape(spec);
     const Size2 pooled = pooled_size_unchecked(spec, shape);
@@ -159,9 +206,19 @@ std::vector<Candidate> gemm_candidates(const ModelSpec& spec) {
             tile.steps = filters > 64 || warpgroups > 2 ? 3 : 5;  // as many as registers hold beside two sets of accumulators
             for (const std::int64_t channels : chunk_choices(spec)) {
                 tile.channels = channels;
-                for (const std::int64_t splits : {1, 2, 3, 4, 8}) {
-                    tile.splits = splits;
-                    if (complete(tile, spec, shape, rates)) candidates.push_back(priced(spec, tile, shape, rates));
+                tile.splits = 1;
+                if (!complete(tile, spec, shape, rates)) continue;
+                const bool may_split = warpgroups < 3 && tile.chunks(spec) > 1 && tile.can_split();
+                if (spec.expected) {
+                    for (const std::int64_t splits : split_choices) {
+                        tile.splits = splits;
+                        if (splits == 1 || (may_split && splits <= tile.chunks(spec)))
+                            candidates.push_back(gemm_cost(spec, tile, shape));
+                    }
+                } else {
+                    tile.fill(spec, rates.shared_bytes_per_block);
+                    tile.splits = may_split ? 0 : 1;
+                    candidates.push_back(gemm_cost(spec, tile, shape));
                 }
             }
         }

@@ -75,6 +75,11 @@ std::vector<Candidate> HopperGemmFamily::candidates(const ModelSpec& spec, const
     return gemm_candidates(spec);
 }
 
+std::optional<double> HopperGemmFamily::predicted_us(const ModelSpec& spec, const Tile& tile, const Shape& shape,
+                                                     const Arch& /*arch*/) const {
+    return gemm_cost(spec, GemmTile::from(tile), shape).predicted_us;
+}
+
 std::vector<std::byte> HopperGemmFamily::pack(const ModelSpec& spec, const Tile& tile, const Weights& weights) const {
     const GemmTile gemm = GemmTile::from(tile);
     const std::int64_t taps = spec.kernel_size.height * spec.kernel_size.width;
@@ -119,22 +124,22 @@ LaunchGeometry HopperGemmFamily::geometry(const ModelSpec& spec, const Tile& til
                                           const DeviceLimits& limits) const {
     const GemmTile gemm = GemmTile::from(tile);
     const Size2 pooled = pooled_size_unchecked(spec, shape);
-    const GemmLayout layout = GemmLayout::fitting(spec, gemm, shape, limits.multiprocessors);
+    const auto [splits, layout] = gemm_launch(spec, gemm, shape, limits.multiprocessors);
     const std::int64_t positions = shape.batch * pooled.height * pooled.width;
     const std::int64_t tiles = ceil_divide(positions, layout.positions);
     const std::int64_t units = tiles * gemm.filter_tiles(spec);
 
     LaunchGeometry geometry;
     // A block that shares its channels with others has one unit: its maps and stages become the place where their sums meet.
-    geometry.grid = gemm.splits > 1 ? units * gemm.splits : std::min<std::int64_t>(units, limits.multiprocessors);
+    geometry.grid = splits > 1 ? units * splits : std::min<std::int64_t>(units, limits.multiprocessors);
     geometry.block = static_cast<int>(gemm.threads());
+    geometry.cluster = static_cast<int>(splits);
     geometry.shared_bytes = static_cast<int>(gemm.shared_bytes(spec));
     geometry.counter_bytes = static_cast<std::size_t>(shape.batch) * sizeof(unsigned);
-    geometry.partial_bytes =
-        static_cast<std::size_t>((shape.batch + tiles) * gemm.filter_tiles(spec) * gemm.splits) * sizeof(double);
+    geometry.partial_bytes = static_cast<std::size_t>((shape.batch + tiles) * gemm.filter_tiles(spec) * splits) * sizeof(double);
     geometry.layout = {units,
                        layout.positions,
-                       layout.by_rows ? 1 : 0,
+                       (layout.by_rows ? 1 : 0) | splits << 1,
                        layout.pitch,
                        layout.phase_stride,
                        layout.channel_stride,

@@ -107,9 +107,9 @@ std::int64_t GemmTile::bias_bytes(const ModelSpec& spec) const {
 }
 
 std::int64_t GemmTile::shared_bytes(const ModelSpec& spec) const {
-    std::int64_t bytes = round_up(8 * (2 * stages + 2 * pixel_stages + 8), 16);              // barriers
-    bytes += std::int64_t{8} * 32 + most_runs * 16 + (pixel_stages + 1) * most_blocks * 32;  // units, runs, blocks
-    bytes = round_up(bytes + 2 * positions() * 4, 128);                                      // position sums
+    std::int64_t bytes = round_up(8 * (2 * stages + 2 * pixel_stages + 8), 16);                   // barriers
+    bytes += std::int64_t{8} * 32 + 48 + most_runs * 16 + (pixel_stages + 1) * most_blocks * 32;  // units, share, runs, blocks
+    bytes = round_up(bytes + 2 * positions() * 4, 128);                                           // position sums
     bytes = round_up(bytes + pixel_stages * pixel_floats * 4, 128);
     bytes = round_up(bytes + 2 * map_floats * 4, 128);
     return bytes + stages * long_steps(spec) * step_bytes(spec);
@@ -126,16 +126,20 @@ std::int64_t GemmTile::reserve(const ModelSpec& spec, const Shape& shape, std::i
     return 0;
 }
 
-std::int64_t GemmTile::units_at_once(std::int64_t multiprocessors) const {
-    if (splits == 1) return multiprocessors;
-    // Measured: 16 clusters of 8, or 40 of 3, do not run at once on 132 multiprocessors; 12 and 36 do.
-    return std::max<std::int64_t>(1, multiprocessors * 85 / 100 / splits);
+void GemmTile::fill(const ModelSpec& spec, std::int64_t bytes) {
+    const std::int64_t used = 4 * (pixel_stages * pixel_floats + 2 * map_floats), left = bytes - shared_bytes(spec);
+    map_floats += map_floats * left / used / 32 * 32;
+    pixel_floats += pixel_floats * left / used / 32 * 32;
+}
+
+bool GemmTile::can_split() const {
+    return pixel_stages * pixel_floats + 2 * map_floats >= positions() * filters;
 }
 
 std::int64_t GemmTile::builder_registers(const ModelSpec& spec) const {
-    const std::int64_t all = 65536 / threads() / 8 * 8 * threads();
-    const std::int64_t left = (all - wished_registers(spec) * 128 * warpgroups) / (128 * builders) / 8 * 8;
-    return std::clamp<std::int64_t>(left, 64, 104);
+    const std::int64_t entry = 65536 / threads() / 8 * 8;
+    const std::int64_t left = (entry * threads() - wished_registers(spec) * 128 * warpgroups) / (128 * builders) / 8 * 8;
+    return std::clamp<std::int64_t>(left, 64, std::min<std::int64_t>(entry, 136));
 }
 
 std::int64_t GemmTile::consumer_registers(const ModelSpec& spec) const {
@@ -155,8 +159,11 @@ std::int64_t GemmTile::needed_builder_registers(const ModelSpec& spec) const {
     }
     const bool at_once = columns.step % 2 == 1;  // all phases, which share what they load
     const std::int64_t loads = (at_once ? columns.step - 1 : 0) + spec.stride.width * (spec.pool_kernel_size.width - 1) + 1;
-    const std::int64_t clipping = spec.padding.width > 0 ? loads : 0;
-    return static_cast<std::int64_t>(lines.size()) * (at_once ? columns.phases() : 1) + loads + clipping + 44;
+    // Whether each column is inside; as much as tiles needed that spilled.
+    const bool is_padded = spec.padding.height > 0 || spec.padding.width > 0;
+    const bool is_small = loads <= 4 && spec.kernel_size.width <= 5;
+    const std::int64_t predicates = !is_padded ? 0 : is_small ? 8 : std::max<std::int64_t>(32, 4 * loads - 12);
+    return static_cast<std::int64_t>(lines.size()) * (at_once ? columns.phases() : 1) + loads + predicates + 44;
 }
 
 std::int64_t GemmTile::wished_registers(const ModelSpec& spec) const {
@@ -195,24 +202,27 @@ bool GemmLayout::is_listable() const {
     return runs <= most_runs && blocks <= most_blocks;
 }
 
-GemmLayout GemmLayout::fitting(const ModelSpec& spec, const GemmTile& tile, const Shape& shape, std::int64_t multiprocessors) {
-    const auto fits = [&](const GemmLayout& layout) {
-        return layout.map_floats <= tile.map_floats && layout.pixel_floats <= tile.pixel_floats && layout.is_listable();
-    };
-    GemmLayout best(spec, tile, shape, tile.positions());
-    while (best.positions > 8 && !fits(best)) {
-        best = GemmLayout(spec, tile, shape, best.positions - 8);
-    }
+bool GemmLayout::fits(const GemmTile& tile) const {
+    return map_floats <= tile.map_floats && pixel_floats <= tile.pixel_floats && is_listable();
+}
+
+GemmLayout GemmLayout::largest(const ModelSpec& spec, const GemmTile& tile, const Shape& shape) {
+    GemmLayout layout(spec, tile, shape, tile.positions());
+    while (layout.positions > 8 && !layout.fits(tile)) layout = GemmLayout(spec, tile, shape, layout.positions - 8);
+    return layout;
+}
+
+GemmLayout GemmLayout::shrunk(const ModelSpec& spec, const GemmTile& tile, const Shape& shape, std::int64_t units_at_once) const {
     // Smaller tiles that need no more rounds have smaller maps, above all if they are whole rows or images.
+    GemmLayout best = *this;
     const Size2 pooled = pooled_size_unchecked(spec, shape);
-    const std::int64_t area = pooled.height * pooled.width, all = shape.batch * area;
-    const std::int64_t at_once = tile.units_at_once(multiprocessors), filter_tiles = tile.filter_tiles(spec);
-    const std::int64_t rounds = ceil_divide(ceil_divide(all, best.positions) * filter_tiles, at_once);
-    const std::int64_t least = ceil_divide(all, std::max<std::int64_t>(1, rounds * at_once / filter_tiles));
-    for (const std::int64_t positions : {least, round_up(least, pooled.width), round_up(least, area)}) {
-        if (positions < 8 || positions > tile.positions()) continue;
-        const GemmLayout layout(spec, tile, shape, positions);
-        if (fits(layout) && layout.groups < best.groups && layout.runs <= best.runs) best = layout;
+    const std::int64_t area = pooled.height * pooled.width, all = shape.batch * area, filter_tiles = tile.filter_tiles(spec);
+    const std::int64_t rounds = ceil_divide(ceil_divide(all, positions) * filter_tiles, units_at_once);
+    const std::int64_t least = ceil_divide(all, std::max<std::int64_t>(1, rounds * units_at_once / filter_tiles));
+    for (const std::int64_t fewer : {least, round_up(least, pooled.width), round_up(least, area)}) {
+        if (fewer < 8 || fewer > tile.positions()) continue;
+        const GemmLayout layout(spec, tile, shape, fewer);
+        if (layout.fits(tile) && layout.groups < best.groups && layout.runs <= best.runs) best = layout;
     }
     return best;
 }

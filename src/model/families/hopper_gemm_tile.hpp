@@ -29,7 +29,7 @@ struct GemmTile {
     std::int64_t builders = 0;    ///< warpgroups that make the maps
     std::int64_t filters = 0;     ///< a multiple of 8, at most 128
     std::int64_t channels = 0;    ///< in a chunk
-    std::int64_t splits = 0;      ///< blocks of a cluster that divide the channels
+    std::int64_t splits = 0;      ///< blocks of a cluster that divide the channels; 0: as many as suit each launch's shape
     std::int64_t steps = 0;       ///< at most, in a batch
     std::int64_t stages = 0;      ///< batches of weights in shared memory
     std::int64_t bf16_corrections = 0;
@@ -46,8 +46,11 @@ struct GemmTile {
     /// returns how many positions they have: 0 if not even the least that every shape needs fits.
     std::int64_t reserve(const ModelSpec& spec, const Shape& shape, std::int64_t bytes);
 
-    /// Blocks, or clusters, which do not straddle the groups of 16 to 18 multiprocessors that the chip is made of.
-    [[nodiscard]] std::int64_t units_at_once(std::int64_t multiprocessors) const;
+    /// Shares out what is left of `bytes` between maps and pixels, for shapes that have longer rows.
+    void fill(const ModelSpec& spec, std::int64_t bytes);
+
+    /// Whether it has a place where the sums of a cluster's blocks can meet.
+    [[nodiscard]] bool can_split() const;
 
     [[nodiscard]] std::int64_t positions() const { return 64 * warpgroups; }
     [[nodiscard]] std::int64_t threads() const { return 128 * (warpgroups + builders); }
@@ -82,9 +85,12 @@ struct GemmLayout {
 
     /// For tiles of just so many positions.
     GemmLayout(const ModelSpec& spec, const GemmTile& tile, const Shape& shape, std::int64_t positions);
-    /// For the largest tiles that fit, or smaller ones if so many multiprocessors are not busy for longer with them.
-    [[nodiscard]] static GemmLayout fitting(const ModelSpec& spec, const GemmTile& tile, const Shape& shape,
-                                            std::int64_t multiprocessors);
+    /// For the largest tiles that fit.
+    [[nodiscard]] static GemmLayout largest(const ModelSpec& spec, const GemmTile& tile, const Shape& shape);
+    /// For smaller ones, if no more rounds of `units_at_once` are needed for them.
+    [[nodiscard]] GemmLayout shrunk(const ModelSpec& spec, const GemmTile& tile, const Shape& shape,
+                                    std::int64_t units_at_once) const;
+    [[nodiscard]] bool fits(const GemmTile& tile) const;
     /// No more runs and blocks than the kernel has room for.
     [[nodiscard]] bool is_listable() const;
     /// What must fit so that tiles of 8 positions do, whatever the shape: the largest of each.

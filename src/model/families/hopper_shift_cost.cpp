@@ -93,6 +93,10 @@ bool complete(ShiftTile& tile, const ModelSpec& spec, const Shape& shape, const 
 
 }  // namespace
 
+Candidate shift_cost(const ModelSpec& spec, const ShiftTile& tile, const Shape& shape) {
+    return priced(spec, tile, shape, rates_of(Arch::sm_90a));
+}
+
 std::vector<Candidate> shift_candidates(const ModelSpec& spec) {
     std::vector<Candidate> candidates;
     // Below, half of a tile or more would be padding: not measured to pay.

@@ -5,11 +5,15 @@
 
 #include <kiln/spec.hpp>
 
+#include "model/families/hopper_shift_tile.hpp"
 #include "model/family.hpp"
 
 namespace kiln {
 
 /// The legal tiles of the Hopper shift family for a spec, each with its predicted time.
 [[nodiscard]] std::vector<Candidate> shift_candidates(const ModelSpec& spec);
+
+/// The time of a forward at this shape by the slowest stage.
+[[nodiscard]] Candidate shift_cost(const ModelSpec& spec, const ShiftTile& tile, const Shape& shape);
 
 }  // namespace kiln

@@ -38,6 +38,11 @@ std::vector<Candidate> HopperShiftFamily::candidates(const ModelSpec& spec, cons
     return shift_candidates(spec);
 }
 
+std::optional<double> HopperShiftFamily::predicted_us(const ModelSpec& spec, const Tile& tile, const Shape& shape,
+                                                      const Arch& /*arch*/) const {
+    return shift_cost(spec, ShiftTile::from(tile), shape).predicted_us;
+}
+
 std::vector<std::byte> HopperShiftFamily::pack(const ModelSpec& spec, const Tile& tile, const Weights& weights) const {
     const ShiftTile shift = ShiftTile::from(tile);
     const std::vector<ShiftTap> taps = shift_taps(spec);

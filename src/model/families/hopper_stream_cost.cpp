@@ -7,19 +7,19 @@
 #include <utility>
 
 #include "model/geometry.hpp"
+#include "support/rounding.hpp"
 
 namespace kiln {
 
 namespace {
 
-// An H200: what the arch stands for. Constants without a source fit what was measured on one (docs/kernel-log.md).
+// An H200: what the arch stands for. Constants here and in StreamTimes were fitted to 147 tiles measured on one
+// (docs/kernel-log.md); the root mean square of what is left is 12 %.
 constexpr std::int64_t multiprocessors = 132;
 constexpr double clock_ghz = 1.75;
 constexpr double memory_bytes_per_ns = 4450;
-constexpr double launch_us = 0.8;
-constexpr double fill_us = 1.6;    // until the first rows are there
-constexpr double finish_us = 3.9;  // the last unit, then sums meet and y is written
-constexpr double strip_us = 0.5;
+constexpr double first_and_last_us =
+    6.3;  // an empty launch, until the first rows are there; until sums have met and y is written
 
 /// What a warp does for a unit, in cycles of the unit that does it.
 struct WarpWork {
@@ -56,64 +56,88 @@ WarpWork work_of_unit(const ModelSpec& spec, const StreamTile& tile) {
     return work;
 }
 
-/// What a unit costs the producer warp that brings it where threads copy its rows word by word. 124 cycles for a piece of a row
-/// that a warp copies at once is what 16→32, kernel 5, pool 3 at 127×131 took on an H200.
-double words_us(const ModelSpec& spec, const StreamTile& tile, const StreamLayout& layout, const Shape& shape) {
-    if (layout.may_bulk) return 0;
-    const std::int64_t word_floats = shape.width % 4 == 0 ? 4 : shape.width % 2 == 0 ? 2 : 1;
-    const double pieces = std::ceil(static_cast<double>(layout.pitch) / static_cast<double>(32 * word_floats));
-    const auto lines = static_cast<double>(spec.in_channels * tile.unit_rows(spec));
-    const auto streams_per_producer = std::max(static_cast<double>(layout.streams) / 4, 0.25);
-    return lines * pieces * 124 * streams_per_producer / clock_ghz / 1000;
+/// Cycles that the units of one round cost the busiest producer warp: each stage's slot is waited for, then filled by copies of
+/// whole rows, or by threads in pieces of 32 words.
+double producer_cycles(const ModelSpec& spec, const StreamTile& tile, const StreamLayout& layout, const Shape& shape) {
+    const std::int64_t parts = layout.streams == 1 ? 4 : layout.streams == 2 ? 2 : 1;  // warps that share a stream
+    const std::int64_t stages = tile.passes(spec) * ceil_divide(tile.unit_rows(spec), tile.stage_rows);
+    const std::int64_t channels = ceil_divide(tile.stage_channels(spec), parts);
+    const std::int64_t rows = layout.rows_together ? 1 : tile.stage_rows;
+    double copies = 33;
+    if (!layout.may_bulk) {
+        const std::int64_t word_floats = shape.width % 4 == 0 ? 4 : shape.width % 2 == 0 ? 2 : 1;
+        copies = 62 * static_cast<double>(ceil_divide(layout.pitch, 32 * word_floats));
+    }
+    return static_cast<double>(ceil_divide(layout.streams, 4) * stages) * (360 + copies * static_cast<double>(channels * rows));
 }
+
+/// What a layout's busiest units take, and what shows beside them.
+struct StreamTimes {
+    double memory_us = 0, producer_us = 0, compute_us = 0, single_us = 0;
+    double shown = 0;          ///< of the second slowest
+    const char* slowest = "";  ///< of the units that compute
+
+    StreamTimes(const ModelSpec& spec, const StreamTile& tile, const Shape& shape, const WarpWork& work,
+                const StreamLayout& layout) {
+        const auto runs = static_cast<double>(layout.runs), units = static_cast<double>(layout.units);
+        const double rounds = std::ceil(units / runs);
+        const std::int64_t busy_warps = layout.streams * layout.blocks;
+        const auto warps = static_cast<double>(busy_warps);
+        const double per_scheduler = std::ceil(warps / std::min(4.0, warps));
+        const auto passes = static_cast<double>(tile.passes(spec));
+        // Alone, a warp waits for each of its phases, and for the turns of warpgroups that have nothing to do; together, the
+        // busiest unit bounds them.
+        const auto idle_warpgroups = static_cast<double>((tile.warps - busy_warps) / 4);
+        const double alone = (1.3 * work.issue + work.tensor + 0.9 * work.special + 440 * passes) * (1 + 0.33 * idle_warpgroups);
+        const std::array<std::pair<double, const char*>, 5> limits{{
+            {per_scheduler * work.issue * 1.8, "fma"},
+            {per_scheduler * work.tensor * 1.12, "tensor"},
+            {per_scheduler * work.special * 1.55, "latency"},
+            {warps * work.shared, "shared"},
+            {alone, "latency"},
+        }};
+        const auto* const longest =
+            std::max_element(limits.begin(), limits.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+        slowest = longest->second;
+        const double waits = tile.passes(spec) == 1 ? 1 : layout.strips <= 2 ? 1.2 : 2.4;  // every pass ends with one
+        compute_us = longest->first * waits * rounds / clock_ghz / 1000;
+        single_us =
+            std::min(alone / clock_ghz / 1000, 0.6) + 0.06 * producer_cycles(spec, tile, layout, shape) / clock_ghz / 1000;
+        producer_us = producer_cycles(spec, tile, layout, shape) * rounds / clock_ghz / 1000;
+
+        const double row_bytes = 4 * static_cast<double>(layout.pitch * spec.in_channels);
+        const double fresh_units = std::max(runs, static_cast<double>(shape.batch * layout.strips));
+        const double bytes = row_bytes * (units * static_cast<double>(tile.unit_rows(spec)) +
+                                          fresh_units * static_cast<double>(tile.kept_rows(spec)));
+        memory_us = bytes * 1.02 / memory_bytes_per_ns / 1000;
+        shown = layout.slots > 2 ? 0.15 : layout.units == layout.runs ? 0.3 : 0.8;
+    }
+
+    /// The slowest bounds the others, but the second shows; with few slots rows are only asked for when those before are done.
+    [[nodiscard]] double whole_us() const {
+        std::array<double, 3> all{memory_us, producer_us, compute_us};
+        std::sort(all.begin(), all.end());
+        return first_and_last_us + all[2] + shown * all[1] + single_us;
+    }
+};
 
 }  // namespace
 
-Candidate stream_cost(const ModelSpec& spec, const StreamTile& tile, const Shape& shape, const Arch& /*arch*/) {
-    const Size2 pooled = pooled_size_unchecked(spec, shape);
-    const StreamLayout layout(spec, tile, shape, multiprocessors);
-    const auto runs = static_cast<double>(layout.runs);
-    const double rounds = std::ceil(static_cast<double>(layout.units) / runs);
-    const auto warps = static_cast<double>(layout.streams * layout.blocks);
-    const double schedulers = std::min(4.0, warps);
-
+StreamLayout stream_layout(const ModelSpec& spec, const StreamTile& tile, const Shape& shape, std::int64_t multiprocessors) {
+    StreamLayout best(spec, tile, shape, multiprocessors);
+    if (best.blocks == 1) return best;
     const WarpWork work = work_of_unit(spec, tile);
-    const double per_scheduler = std::ceil(warps / schedulers);
-    // Alone, a warp waits for each of its phases; together, the busiest unit bounds them.
-    const double alone = 1.8 * work.issue + work.tensor + work.special;
-    const std::array<std::pair<double, const char*>, 5> limits{{
-        {per_scheduler * work.issue * 1.3, "fma"},
-        {per_scheduler * work.tensor * 1.15, "tensor"},
-        {per_scheduler * work.special * 1.1, "latency"},
-        {warps * work.shared * 1.1, "shared"},
-        {alone, "latency"},
-    }};
-    const auto* const slowest =
-        std::max_element(limits.begin(), limits.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
-    const double waits = tile.passes(spec) == 1 ? 1
-                         : layout.strips <= 2   ? 1.2
-                                                : 1.9;  // every pass ends with one for the products
-    const double compute_us = slowest->first * waits * rounds / clock_ghz / 1000;
+    const StreamLayout other(spec, tile, shape, multiprocessors, best.strips + 1);
+    const auto us = [&](const StreamLayout& layout) { return StreamTimes(spec, tile, shape, work, layout).whole_us(); };
+    return us(other) < us(best) ? other : best;
+}
 
-    const double unit_bytes =
-        4 * static_cast<double>(layout.pitch) * static_cast<double>(spec.in_channels * tile.unit_rows(spec));
-    const double fresh_bytes =
-        4 * static_cast<double>(layout.pitch) * static_cast<double>(spec.in_channels * tile.kept_rows(spec));
-    const double fresh_units = std::max(runs, static_cast<double>(layout.units) / static_cast<double>(pooled.height));
-    const double bytes = static_cast<double>(layout.units) * unit_bytes + fresh_units * fresh_bytes;
-    // Full rows come at nine tenths of the memory's rate. Strips, whose rows are copied one by one, are slower, narrow ones much.
-    const double copies = layout.strips == 1 ? 1.09 : layout.pitch >= 256 ? 1.25 : 2.3;
-    const double memory_us = bytes * copies / memory_bytes_per_ns / 1000;
-    const double lookahead_us = layout.slots == 1 ? memory_us : layout.slots == 2 ? 0.15 * memory_us : 0;
-    const double copy_us = words_us(spec, tile, layout, shape) * rounds;
-
-    Candidate candidate;
-    candidate.tile = tile.render();
-    candidate.limiter = std::max(memory_us, copy_us) >= compute_us ? "memory" : slowest->second;
-    const double tail_us = alone / clock_ghz / 1000;
-    candidate.predicted_us = launch_us + fill_us + std::max({memory_us, compute_us, copy_us}) + std::min(tail_us, 3.0) +
-                             finish_us + strip_us * static_cast<double>(layout.strips - 1) + lookahead_us;
-    return candidate;
+Candidate stream_cost(const ModelSpec& spec, const StreamTile& tile, const Shape& shape, const Arch& /*arch*/) {
+    const StreamLayout layout = stream_layout(spec, tile, shape, multiprocessors);
+    const StreamTimes times(spec, tile, shape, work_of_unit(spec, tile), layout);
+    return {.tile = tile.render(),
+            .predicted_us = times.whole_us(),
+            .limiter = std::max(times.memory_us, times.producer_us) >= times.compute_us ? "memory" : times.slowest};
 }
 
 }  // namespace kiln

@@ -8,6 +8,11 @@
 
 namespace kiln {
 
+/// How a launch lays a shape out: in the least number of strips that a tile has room for or, where that keeps more warps busy,
+/// the next.
+[[nodiscard]] StreamLayout stream_layout(const ModelSpec& spec, const StreamTile& tile, const Shape& shape,
+                                         std::int64_t multiprocessors);
+
 /// The time of a forward at this shape by the slowest unit.
 [[nodiscard]] Candidate stream_cost(const ModelSpec& spec, const StreamTile& tile, const Shape& shape, const Arch& arch);
 

@@ -15,7 +15,7 @@ namespace kiln {
 namespace {
 
 /// Reads and additions of a unit and pass, all of them unrolled: about a millisecond of compiling each.
-constexpr std::int64_t most_unrolled_values = 1000;
+constexpr std::int64_t most_unrolled_values = 1600;
 
 std::int64_t unrolled_values(const ModelSpec& spec, const StreamTile& tile) {
     const Size2 window = window_size(spec);
@@ -30,8 +30,8 @@ bool is_legal(const ModelSpec& spec, const StreamTile& tile) {
            unrolled_values(spec, tile) <= most_unrolled_values;
 }
 
-/// Of tiles that differ in nothing else: whether rows are kept, warps, strips, stages.
-std::vector<StreamTile> legal_tiles(const ModelSpec& spec, const Shape& shape, StreamTile tile) {
+/// Of tiles that differ in nothing else: whether rows are kept, warps, stages.
+std::vector<StreamTile> legal_tiles(const ModelSpec& spec, StreamTile tile) {
     std::vector<StreamTile> tiles;
     // Kept rows are worth their registers (179 µs without, 161 with, at the headline shape), but only one pass has them.
     for (const std::int64_t keeps_rows : {1, 0}) {
@@ -40,19 +40,13 @@ std::vector<StreamTile> legal_tiles(const ModelSpec& spec, const Shape& shape, S
         if (keeps_rows == 0 && !tiles.empty()) break;
         for (const std::int64_t warps : {4, 8, 12}) {
             tile.warps = warps;
-            for (const std::int64_t blocks : {1, 2, 3, 4, 6, 8, 12}) {
-                tile.blocks = blocks;
-                if (blocks > warps) continue;
-                std::int64_t last_rows = 0;
-                for (const std::int64_t most_rows : {1, 2, 4, 64}) {
-                    tile.stage_rows = std::min(most_rows, tile.unit_rows(spec));
-                    while (tile.unit_rows(spec) % tile.stage_rows != 0) --tile.stage_rows;
-                    if (tile.stage_rows == last_rows) continue;
-                    last_rows = tile.stage_rows;
-                    if (!is_legal(spec, tile) || StreamLayout(spec, tile, shape, 1).blocks != blocks)
-                        continue;  // the same as fewer
-                    tiles.push_back(tile);
-                }
+            std::int64_t last_rows = 0;
+            for (const std::int64_t most_rows : {1, 2, 4, 64}) {
+                tile.stage_rows = std::min(most_rows, tile.unit_rows(spec));
+                while (tile.unit_rows(spec) % tile.stage_rows != 0) --tile.stage_rows;
+                if (tile.stage_rows == last_rows) continue;
+                last_rows = tile.stage_rows;
+                if (is_legal(spec, tile)) tiles.push_back(tile);
             }
         }
     }
@@ -73,9 +67,14 @@ std::vector<Candidate> HopperStreamFamily::candidates(const ModelSpec& spec, con
     for (tile.channels = std::min<std::int64_t>(all_channels, 64); tile.channels > 0; tile.channels -= 4) {
         // Only such passes as divide the channels evenly, but for the padding of the last.
         if ((all_channels + tile.channels - 1) / tile.channels * tile.channels - all_channels >= tile.channels / 2 + 4) continue;
-        for (const StreamTile& each : legal_tiles(spec, shape, tile)) candidates.push_back(stream_cost(spec, each, shape, arch));
+        for (const StreamTile& each : legal_tiles(spec, tile)) candidates.push_back(stream_cost(spec, each, shape, arch));
     }
     return candidates;
+}
+
+std::optional<double> HopperStreamFamily::predicted_us(const ModelSpec& spec, const Tile& tile, const Shape& shape,
+                                                       const Arch& arch) const {
+    return stream_cost(spec, StreamTile::from(tile), shape, arch).predicted_us;
 }
 
 std::vector<std::byte> HopperStreamFamily::pack(const ModelSpec& spec, const Tile& tile, const Weights& weights) const {
@@ -130,7 +129,7 @@ Family::BlockShape HopperStreamFamily::block(const ModelSpec& /*spec*/, const Ti
 LaunchGeometry HopperStreamFamily::geometry(const ModelSpec& spec, const Tile& tile, const Shape& shape,
                                             const DeviceLimits& limits) const {
     const StreamTile stream = StreamTile::from(tile);
-    const StreamLayout layout(spec, stream, shape, limits.multiprocessors);
+    const StreamLayout layout = stream_layout(spec, stream, shape, limits.multiprocessors);
     LaunchGeometry geometry;
     geometry.grid = layout.grid;
     geometry.block = static_cast<int>(stream.threads());

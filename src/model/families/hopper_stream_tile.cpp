@@ -28,7 +28,6 @@ std::int64_t taps(const ModelSpec& spec) {
 
 StreamTile StreamTile::from(const Tile& tile) {
     return {.warps = tile_value(tile, "warps"),
-            .blocks = tile_value(tile, "blocks"),
             .channels = tile_value(tile, "channels"),
             .keeps_rows = tile_value(tile, "keeps_rows"),
             .stage_rows = tile_value(tile, "stage_rows"),
@@ -36,13 +35,8 @@ StreamTile StreamTile::from(const Tile& tile) {
 }
 
 Tile StreamTile::render() const {
-    return {{"warps", warps},
-            {"blocks", blocks},
-            {"channels", channels},
-            {"keeps_rows", keeps_rows},
-            {"stage_rows", stage_rows},
-            {"filters", filters},
-            {"shared_bytes", stream_shared_bytes}};
+    return {{"warps", warps},           {"channels", channels}, {"keeps_rows", keeps_rows},
+            {"stage_rows", stage_rows}, {"filters", filters},   {"shared_bytes", stream_shared_bytes}};
 }
 
 std::int64_t StreamTile::passes(const ModelSpec& spec) const {
@@ -107,10 +101,7 @@ std::int64_t StreamTile::most_streams(const ModelSpec& spec, std::int64_t strip_
     return slots < 1 ? 0 : std::min(warps / strip_blocks, std::max<std::int64_t>(1, slots / 2));
 }
 bool StreamTile::fits(const ModelSpec& spec) const {
-    for (std::int64_t strip_blocks = 1; strip_blocks <= blocks; ++strip_blocks) {
-        if (most_streams(spec, strip_blocks, max_pitch(spec, strip_blocks)) < 1) return false;
-    }
-    return true;
+    return most_streams(spec, 1, max_pitch(spec, 1)) >= 1;
 }
 
 std::int64_t StreamTile::consumer_registers() const {
@@ -135,19 +126,22 @@ std::int64_t StreamTile::registers(const ModelSpec& spec) const {
     return state + kept + std::max(multiplying, summing);
 }
 
-StreamLayout::StreamLayout(const ModelSpec& spec, const StreamTile& tile, const Shape& shape, std::int64_t multiprocessors) {
+StreamLayout::StreamLayout(const ModelSpec& spec, const StreamTile& tile, const Shape& shape, std::int64_t multiprocessors,
+                           std::int64_t least_strips) {
     const Size2 pooled = pooled_size_unchecked(spec, shape);
     const std::int64_t row_blocks = ceil_divide(pooled.width, warp_columns);
-    strips = ceil_divide(row_blocks, tile.blocks);
-    blocks = ceil_divide(row_blocks, strips);
-    units = shape.batch * strips * pooled.height;
-
     may_bulk = spec.padding.height == 0 && spec.padding.width == 0 && shape.width % 4 == 0;
-    rows_together = may_bulk && strips == 1;
-    const std::int64_t columns = std::min(warp_columns * blocks, pooled.width);
-    const std::int64_t used =
-        lead(spec) + (columns - 1) * spec.stride.width * spec.pool_kernel_size.width + window_size(spec).width;
-    pitch = rows_together ? shape.width : round_up(used, 4);
+    for (std::int64_t wished = std::max(least_strips, ceil_divide(row_blocks, tile.warps));; ++wished) {
+        blocks = ceil_divide(row_blocks, wished);
+        strips = ceil_divide(row_blocks, blocks);
+        rows_together = may_bulk && strips == 1;
+        const std::int64_t columns = std::min(warp_columns * blocks, pooled.width);
+        const std::int64_t used =
+            lead(spec) + (columns - 1) * spec.stride.width * spec.pool_kernel_size.width + window_size(spec).width;
+        pitch = rows_together ? shape.width : round_up(used, 4);
+        if (blocks == 1 || tile.most_streams(spec, blocks, pitch) >= 1) break;
+    }
+    units = shape.batch * strips * pooled.height;
     channel_bytes = tile.channel_bytes(pitch);
     slot_bytes = tile.slot_bytes(pitch);
 

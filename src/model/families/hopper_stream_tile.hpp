@@ -14,7 +14,6 @@ namespace kiln {
 /// it.
 struct StreamTile {
     std::int64_t warps = 0;       ///< that consume: 4, 8 or 12
-    std::int64_t blocks = 0;      ///< of 16 pooled columns in a strip, at most
     std::int64_t channels = 0;    ///< in a pass, a multiple of 4
     std::int64_t keeps_rows = 0;  ///< whether rows that the next window shares stay in registers
     std::int64_t stage_rows = 0;  ///< of a slot of the ring
@@ -45,7 +44,7 @@ struct StreamTile {
     [[nodiscard]] std::int64_t ring_bytes(const ModelSpec& spec) const;
     /// Streams of a block for which there are rings of two slots, with rows of `pitch` floats; one may have one slot.
     [[nodiscard]] std::int64_t most_streams(const ModelSpec& spec, std::int64_t strip_blocks, std::int64_t pitch) const;
-    /// Whether there is room for one, whatever the width at run time.
+    /// Whether there is room for one, of the narrowest strips.
     [[nodiscard]] bool fits(const ModelSpec& spec) const;
 
     [[nodiscard]] std::int64_t consumer_registers() const;              ///< there are
@@ -71,7 +70,9 @@ struct StreamLayout {
     std::int64_t slots = 0;    ///< of each stream
     std::int64_t runs = 0;     ///< of units, one for each stream
 
-    StreamLayout(const ModelSpec& spec, const StreamTile& tile, const Shape& shape, std::int64_t multiprocessors);
+    /// In so many strips or, where their warps or rings would not fit a block, the least number that do.
+    StreamLayout(const ModelSpec& spec, const StreamTile& tile, const Shape& shape, std::int64_t multiprocessors,
+                 std::int64_t least_strips = 1);
 
     /// For the kernel, in pairs of 32 bits.
     [[nodiscard]] std::array<std::int64_t, 8> words() const;

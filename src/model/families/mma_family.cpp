@@ -94,14 +94,13 @@ std::vector<Candidate> MmaFamily::candidates(const ModelSpec& spec, const Arch& 
     // Three products must not take longer than the multiply-adds that they stand for.
     const int least_rate = spec.math == Math::tf32 ? 1 : 3 * rates.fma_per_cycle;
     if (rates.tf32_per_cycle < least_rate) return {};
-    const Shape shape = tuning_shape(spec);
     const TileWindows windows = tile_windows(spec);
     MmaTile tile;
     tile.taps_h = windows.taps_h;
     tile.taps_w = windows.taps_w;
     tile.window_lanes = windows.window_lanes;
 
-    std::vector<std::pair<MmaCost, MmaTile>> ranked;
+    std::vector<MmaTile> tiles;
     for (MmaTile& each : mma_product_tiles(spec, tile, rates)) {
         for (const std::int64_t chunk_channels : mma_chunk_choices(spec, windows)) {
             each.chunk_channels = chunk_channels;
@@ -117,19 +116,38 @@ std::vector<Candidate> MmaFamily::candidates(const ModelSpec& spec, const Arch& 
                     if (each.windows_at_once > 1 && !is_possible) break;
                     each.blocks =
                         resident_blocks(each.threads(), mma_registers(spec, each, windows), each.shared_bytes(spec), rates);
-                    if (each.blocks > 0) ranked.emplace_back(mma_cost(spec, each, windows, shape, rates), each);
+                    if (each.blocks > 0) tiles.push_back(each);
                 }
             }
         }
     }
-    std::stable_sort(ranked.begin(), ranked.end(),
-                     [](const auto& a, const auto& b) { return a.first.predicted_us < b.first.predicted_us; });
-    ranked.resize(std::min(ranked.size(), most_mma_candidates));
-
+    // Where the shape is not known, the best of the two that differ most.
+    std::vector<Shape> shapes = tuning_shapes(spec);
+    shapes.resize(std::min<std::size_t>(shapes.size(), 2));
     std::vector<Candidate> candidates;
-    candidates.reserve(ranked.size());
-    for (const auto& [cost, chosen] : ranked) candidates.push_back({chosen.render(spec), cost.predicted_us, cost.limiter});
+    std::vector<bool> is_listed(tiles.size());
+    std::vector<std::pair<MmaCost, std::size_t>> ranked(tiles.size());
+    for (const Shape& shape : shapes) {
+        for (std::size_t index = 0; index < tiles.size(); ++index) {
+            ranked[index] = {mma_cost(spec, tiles[index], windows, shape, rates), index};
+        }
+        const auto count = static_cast<std::ptrdiff_t>(std::min(tiles.size(), most_mma_candidates / shapes.size()));
+        std::partial_sort(ranked.begin(), ranked.begin() + count, ranked.end(), [](const auto& a, const auto& b) {
+            return std::pair(a.first.predicted_us, a.second) < std::pair(b.first.predicted_us, b.second);
+        });
+        for (auto each = ranked.begin(); each != ranked.begin() + count; ++each) {
+            const auto& [cost, index] = *each;
+            if (is_listed[index]) continue;
+            is_listed[index] = true;
+            candidates.push_back({tiles[index].render(spec), cost.predicted_us, cost.limiter});
+        }
+    }
     return candidates;
+}
+
+std::optional<double> MmaFamily::predicted_us(const ModelSpec& spec, const Tile& tile, const Shape& shape,
+                                              const Arch& arch) const {
+    return mma_cost(spec, MmaTile::from(tile), tile_windows(spec), shape, rates_of(arch)).predicted_us;
 }
 
 std::vector<std::byte> MmaFamily::pack(const ModelSpec& spec, const Tile& tile, const Weights& weights) const {

@@ -72,21 +72,16 @@ std::vector<SimtTile> product_tiles(const ModelSpec& spec, SimtTile tile) {
     return tiles;
 }
 
-/// The candidates worth showing: ordering them all is cheap, rendering them is not.
+/// The tiles worth showing: ordering them all is cheap, rendering them is not.
 constexpr std::size_t most_candidates = 32;
 
-}  // namespace
-
-std::vector<Candidate> SimtFamily::candidates(const ModelSpec& spec, const Arch& arch) const {
-    const Rates& rates = rates_of(arch);
-    const Shape shape = tuning_shape(spec);
-    const TileWindows windows = tile_windows(spec);
+/// What fits a multiprocessor.
+std::vector<SimtTile> legal_tiles(const ModelSpec& spec, const TileWindows& windows, const Rates& rates) {
     SimtTile tile;
     tile.taps_h = windows.taps_h;
     tile.taps_w = windows.taps_w;
     tile.window_lanes = windows.window_lanes;
-
-    std::vector<std::pair<SimtCost, SimtTile>> ranked;
+    std::vector<SimtTile> tiles;
     for (SimtTile& each : product_tiles(spec, tile)) {
         for (const std::int64_t chunk_channels : chunk_channel_choices(spec, windows)) {
             each.chunk_channels = chunk_channels;
@@ -98,18 +93,45 @@ std::vector<Candidate> SimtFamily::candidates(const ModelSpec& spec, const Arch&
                 if (each.windows_at_once > 1 && !is_possible) break;
                 each.blocks =
                     resident_blocks(each.threads(), simt_registers(spec, each, windows), each.shared_bytes(spec), rates);
-                if (each.blocks > 0) ranked.emplace_back(simt_cost(spec, each, windows, shape, rates), each);
+                if (each.blocks > 0) tiles.push_back(each);
             }
         }
     }
-    std::stable_sort(ranked.begin(), ranked.end(),
-                     [](const auto& a, const auto& b) { return a.first.predicted_us < b.first.predicted_us; });
-    ranked.resize(std::min(ranked.size(), most_candidates));
+    return tiles;
+}
+
+}  // namespace
+
+std::vector<Candidate> SimtFamily::candidates(const ModelSpec& spec, const Arch& arch) const {
+    const Rates& rates = rates_of(arch);
+    const TileWindows windows = tile_windows(spec);
+    const std::vector<SimtTile> tiles = legal_tiles(spec, windows, rates);
+    const std::vector<Shape> shapes = tuning_shapes(spec);
 
     std::vector<Candidate> candidates;
-    candidates.reserve(ranked.size());
-    for (const auto& [cost, chosen] : ranked) candidates.push_back({chosen.render(spec), cost.predicted_us, cost.limiter});
+    std::vector<bool> is_listed(tiles.size());
+    std::vector<std::pair<SimtCost, std::size_t>> ranked(tiles.size());
+    for (const Shape& shape : shapes) {
+        for (std::size_t index = 0; index < tiles.size(); ++index) {
+            ranked[index] = {simt_cost(spec, tiles[index], windows, shape, rates), index};
+        }
+        const auto count = static_cast<std::ptrdiff_t>(std::min(tiles.size(), most_candidates / shapes.size()));
+        std::partial_sort(ranked.begin(), ranked.begin() + count, ranked.end(), [](const auto& a, const auto& b) {
+            return std::pair(a.first.predicted_us, a.second) < std::pair(b.first.predicted_us, b.second);
+        });
+        for (auto each = ranked.begin(); each != ranked.begin() + count; ++each) {
+            const auto& [cost, index] = *each;
+            if (is_listed[index]) continue;
+            is_listed[index] = true;
+            candidates.push_back({tiles[index].render(spec), cost.predicted_us, cost.limiter});
+        }
+    }
     return candidates;
+}
+
+std::optional<double> SimtFamily::predicted_us(const ModelSpec& spec, const Tile& tile, const Shape& shape,
+                                               const Arch& arch) const {
+    return simt_cost(spec, SimtTile::from(tile), tile_windows(spec), shape, rates_of(arch)).predicted_us;
 }
 
 std::vector<std::byte> SimtFamily::pack(const ModelSpec& spec, const Tile& tile, const Weights& weights) const {

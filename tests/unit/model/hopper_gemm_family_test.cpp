@@ -11,6 +11,7 @@
 
 #include <fmt/format.h>
 
+#include "model/families/hopper_gemm_cost.hpp"
 #include "model/families/hopper_gemm_tile.hpp"
 #include "model/families/tf32.hpp"
 #include "model/planner.hpp"
@@ -55,8 +56,10 @@ TEST_CASE("Specs that the Hopper gemm family leaves to others have no candidates
     CHECK(has_candidates({.in_channels = 8, .out_channels = 64, .kernel_size = 3, .pool_kernel_size = 4}));
     CHECK_FALSE(
         has_candidates({.in_channels = 3, .out_channels = 64, .kernel_size = 3, .pool_kernel_size = 4}));  // short reductions
-    CHECK_FALSE(has_candidates({.in_channels = 8, .out_channels = 64, .kernel_size = 9, .pool_kernel_size = 4}));  // many taps
-    CHECK_FALSE(has_candidates({.in_channels = 8, .out_channels = 64, .kernel_size = 3, .pool_kernel_size = 5}));  // large pools
+    CHECK_FALSE(has_candidates({.in_channels = 8, .out_channels = 64, .kernel_size = 13, .pool_kernel_size = 4}));  // many taps
+    CHECK_FALSE(has_candidates({.in_channels = 8, .out_channels = 64, .kernel_size = 3, .pool_kernel_size = 13}));  // large pools
+    CHECK(has_candidates({.in_channels = 8, .out_channels = 64, .kernel_size = 3, .pool_kernel_size = 12}));
+    CHECK(has_candidates({.in_channels = 16, .out_channels = 64, .kernel_size = 11, .pool_kernel_size = 2}));
     CHECK_FALSE(has_candidates(
         {.in_channels = 8, .out_channels = 64, .kernel_size = 3, .pool_kernel_size = 4, .dilation = 20}));  // large windows
 }
@@ -139,11 +142,35 @@ TEST_CASE("A Hopper gemm tile that fits its shape is not cut short, and any othe
         const GemmTile tile = GemmTile::from(candidate.tile);
         INFO(to_string(candidate.tile));
         for (const Shape& shape : {Shape{1, 4, 4}, Shape{3, 5, 2000}, Shape{2, 300, 4}, Shape{9, 9, 9}, Shape{1, 64, 131}}) {
-            const GemmLayout layout = GemmLayout::fitting(mid(), tile, shape, 132);
+            const GemmLayout layout = gemm_launch(mid(), tile, shape, 132).layout;
             CHECK(layout.map_floats <= tile.map_floats);
             CHECK(layout.pixel_floats <= tile.pixel_floats);
             CHECK(layout.is_listable());
         }
+    }
+}
+
+TEST_CASE("A kernel that was not told its shape divides the channels where tiles are few, and only there") {
+    const ModelSpec deep{.in_channels = 256, .out_channels = 256, .kernel_size = 3, .pool_kernel_size = 4};
+    const HopperGemmFamily family;
+    const DeviceLimits limits{.multiprocessors = 132, .shared_bytes_per_block = 227 * 1024, .blocks_per_multiprocessor = 1};
+    for (const Candidate& candidate : family.candidates(deep, Arch::sm_90a)) {
+        const GemmTile tile = GemmTile::from(candidate.tile);
+        INFO(to_string(candidate.tile));
+        CHECK(tile.splits == 0);
+        std::int64_t last = 0;
+        for (const std::int64_t batch : {1, 8, 30, 100, 400, 3000}) {
+            const Shape shape{batch, 28, 28};
+            const GemmLaunch launch = gemm_launch(deep, tile, shape, 132);
+            CHECK(launch.layout.fits(tile));
+            last = launch.splits;
+            const LaunchGeometry geometry = family.geometry(deep, candidate.tile, shape, limits);
+            CHECK(geometry.cluster == launch.splits);
+            CHECK(geometry.grid % geometry.cluster == 0);
+            CHECK(geometry.layout[2] >> 1 == launch.splits);
+        }
+        CHECK(gemm_launch(deep, tile, {1, 28, 28}, 132).splits > 1);
+        CHECK(last == 1);
     }
 }
 
@@ -155,7 +182,7 @@ TEST_CASE("Tiles of a launch are no larger than the rounds need, and whole rows 
         const auto best = std::min_element(candidates.begin(), candidates.end(), [](const Candidate& a, const Candidate& b) {
             return a.predicted_us < b.predicted_us;
         });
-        return GemmLayout::fitting(spec, GemmTile::from(best->tile), shape, 132);
+        return gemm_launch(spec, GemmTile::from(best->tile), shape, 132).layout;
     };
     CHECK(tiles_of(mid(), {32, 56, 56}).positions == 108);  // 183 tiles of 128 would take two rounds as well; rows have 27
     const ModelSpec odd{.in_channels = 16, .out_channels = 32, .kernel_size = 5, .pool_kernel_size = 3};

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "driver/arch_table.hpp"
+#include "model/families/hopper_stream_cost.hpp"
 #include "model/families/hopper_stream_tile.hpp"
 #include "model/geometry.hpp"
 #include "model/planner.hpp"
@@ -59,7 +60,7 @@ TEST_CASE("every stream tile has registers, and a ring at any width") {
             const StreamTile tile = StreamTile::from(candidate.tile);
             CHECK(tile.render() == candidate.tile);
             CHECK((std::isfinite(candidate.predicted_us) && candidate.predicted_us > 0));
-            CHECK((tile.warps % 4 == 0 && tile.blocks <= tile.warps && tile.channels % 4 == 0 && tile.filters % 8 == 0));
+            CHECK((tile.warps % 4 == 0 && tile.channels % 4 == 0 && tile.filters % 8 == 0));
             CHECK(tile.filters <= 64);
             CHECK(tile.unit_rows(spec) % tile.stage_rows == 0);
             CHECK((tile.passes(spec) == 1 || (tile.filter_tiles(spec) == 1 && tile.kept_rows(spec) == 0)));
@@ -72,17 +73,33 @@ TEST_CASE("every stream tile has registers, and a ring at any width") {
             for (std::int64_t width = window_size(spec).width; width < window_size(spec).width + 300 * step;
                  width += 1 + step / 3) {
                 const Shape shape{.batch = 3, .height = window_size(spec).height, .width = width};
-                const StreamLayout layout(spec, tile, shape, 132);
+                const StreamLayout layout = stream_layout(spec, tile, shape, 132);
                 // The last run, its slots and their rows lie in the block's shared memory.
                 if (layout.slots < 1 || layout.slots > 16) FAIL("slots " << layout.slots << " at width " << width);
                 if (layout.streams * layout.blocks > tile.warps) FAIL("more streams than warps at width " << width);
                 if (layout.streams * layout.slots * layout.slot_bytes > tile.ring_bytes(spec)) FAIL("no room at width " << width);
-                if (layout.strips * layout.blocks * 16 < pooled_size(spec, shape).width)
-                    FAIL("columns left out at width " << width);
+                const std::int64_t columns = pooled_size(spec, shape).width;
+                if (layout.strips * layout.blocks * 16 < columns) FAIL("columns left out at width " << width);
+                if ((layout.strips - 1) * layout.blocks * 16 >= columns) FAIL("an empty strip at width " << width);
             }
         }
     }
     CHECK(served > 40);
+}
+
+TEST_CASE("rows lie in one strip where a block's warps and rings have room for them, whatever the width") {
+    const ModelSpec spec = spec_of(8, 64, 3, 4);
+    for (const Candidate& candidate : stream.candidates(spec, Arch::sm_90a)) {
+        const StreamTile tile = StreamTile::from(candidate.tile);
+        if (tile.warps != 12 || tile.channels != 8 || tile.stage_rows > 2) continue;
+        for (const auto& [width, blocks] : {std::pair{64, 1}, {128, 2}, {320, 5}, {384, 6}}) {
+            const StreamLayout layout = stream_layout(spec, tile, {64, 256, width}, 132);
+            CAPTURE(to_string(candidate.tile), width);
+            CHECK(layout.strips == 1);
+            CHECK(layout.blocks == blocks);
+        }
+        CHECK(stream_layout(spec, tile, {64, 256, 4096}, 132).strips > 1);
+    }
 }
 
 TEST_CASE("a stream launch: every unit in one run, a slot for each pair of an image and a run") {

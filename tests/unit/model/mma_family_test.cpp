@@ -286,7 +286,7 @@ TEST_CASE("the plans of the benchmark shapes on chips whose tensor cores mma.syn
         {"gray", {"simt", "simt"}},
         {"pw", {"16×16, 2 warps, 8 channels", "32×16, 4 warps, 8 channels"}},
         {"vdeep", {"128×64, 8 warps, 8 channels", "64×32, 4 warps, 8 channels"}},
-        {"b1", {"32×64, 4 warps, 8 channels", "simt"}},
+        {"b1", {"32×64, 4 warps, 8 channels", "32×64, 8 warps, 8 channels"}},
         {"big", {"128×64, 4 warps, 4 channels", "128×64, 8 warps, 8 channels"}},
         {"pool1", {"64×64, 4 warps, 4 channels", "128×64, 4 warps, 4 channels"}},
     };

@@ -74,6 +74,43 @@ TEST_CASE("more images are predicted to take no less time") {
     }
 }
 
+TEST_CASE("without its shape no benchmark spec is predicted to lose much, and one kernel serves one image and many") {
+    for (const Math math : {Math::fp32, Math::tf32}) {
+        for (const BenchmarkShape& benchmark : benchmark_shapes()) {
+            ModelSpec untold = benchmark.spec, told = benchmark.spec;
+            untold.math = told.math = math;
+            told.expected = benchmark.shape;
+            const Plan plan = choose_plan(untold, Arch::sm_90a).value();
+            const auto predicted = plan.family->predicted_us(untold, plan.candidate.tile, benchmark.shape, Arch::sm_90a);
+            REQUIRE(predicted);
+            const double least = choose_plan(told, Arch::sm_90a)->candidate.predicted_us;
+            INFO(benchmark.name << ": " << plan.family->name() << " " << to_string(plan.candidate.tile));
+            // For mid hopper_shift is best by far, but does not divide channels where tiles are few, so that another is chosen.
+            CHECK(*predicted <= (benchmark.name == "mid" ? 1.5 : 1.3) * least + 1);  // µs
+        }
+    }
+}
+
+TEST_CASE("tf32 is never predicted to take longer than fp32") {
+    const auto check = [](ModelSpec spec) {
+        const double fp32 = choose_plan(spec, Arch::sm_90a)->candidate.predicted_us;
+        spec.math = Math::tf32;
+        INFO(describe(spec));
+        CHECK(choose_plan(spec, Arch::sm_90a)->candidate.predicted_us <= fp32 * 1.0001);
+    };
+    for (const BenchmarkShape& benchmark : benchmark_shapes()) {
+        ModelSpec spec = benchmark.spec;
+        spec.expected = benchmark.shape;
+        check(spec);
+    }
+    for (std::uint32_t seed = 1; seed <= 60; ++seed) {
+        RandomCase random = random_wide_case(seed);
+        random.spec.expected = random.shape;
+        random.spec.math = Math::fp32;
+        check(random.spec);
+    }
+}
+
 TEST_CASE("a tile prints its sizes and gives them back by name") {
     const Tile tile{{"positions", 128}, {"filters", 64}};
     CHECK(to_string(tile) == "positions=128,filters=64");
@@ -108,10 +145,11 @@ TEST_CASE("each field of a spec changes the source") {
 TEST_CASE("what a spec is tuned for fits it") {
     for (std::uint32_t seed = 1; seed <= 100; ++seed) {
         const ModelSpec spec = random_case(seed).spec;
-        CHECK(check_shape(spec, tuning_shape(spec)));
+        for (const Shape& shape : tuning_shapes(spec)) CHECK(check_shape(spec, shape));
     }
     ModelSpec spec{.in_channels = 8, .out_channels = 64, .kernel_size = 3, .pool_kernel_size = 4, .expected = Shape{7, 100, 200}};
     CHECK(tuning_shape(spec) == Shape{7, 100, 200});
+    CHECK(tuning_shapes(spec) == std::vector<Shape>{{7, 100, 200}});
 }
 
 TEST_CASE("tf32 is said to mean fp32 wherever the family that serves it has none, and only there") {
