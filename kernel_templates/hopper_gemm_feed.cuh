@@ -84,10 +84,21 @@ struct WeightFeed {
     }
 };
 
+/// Read from shared memory at every poll, the share of the work slows the warp down; where it feeds little, it has no registers for
+/// a copy.
+template <bool copies>
+struct FeedersShare {
+    using Type = const Share&;
+};
+template <>
+struct FeedersShare<true> {
+    using Type = const Share;
+};
+
 /// Its life.
 __device__ __forceinline__ void feed(const ForwardArguments& arguments, unsigned char* shared) {
     const Layout layout(arguments);
-    const Share share = Share::in(shared);
+    FeedersShare<!weights_stay>::Type share = Share::in(shared);
     const Barriers barriers(shared);
     PixelFeed pixels{arguments, layout, share, shared, barriers, share.first, share.first_chunk};
     WeightFeed weights{arguments, share, shared_address(shared + stages_at), barriers, share.first, share.first_chunk};

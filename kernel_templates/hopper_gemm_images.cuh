@@ -33,7 +33,7 @@ __device__ __forceinline__ void add_images(const ForwardArguments& arguments, co
 /// The finishing warp's life.
 __device__ __forceinline__ void finish_images(const ForwardArguments& arguments, const unsigned char* shared) {
     const Layout layout(arguments);
-    const Share share = Share::in(shared);
+    const Share& share = Share::in(shared);
     const Barriers barriers(shared);
     Turn<2> turn;
     Turn<unit_places> unit_turn;

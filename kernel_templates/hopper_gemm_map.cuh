@@ -90,7 +90,7 @@ __device__ __forceinline__ void build_maps(const ForwardArguments& arguments, un
     Turn<2> map_turn;
     Turn<unit_places> unit_turn;
     Turn<block_places> block_turn;
-    for (Index index = share.first; index < share.units; index += share.step) {
+    for (unsigned before = 0; share.unit(before) < share.units; ++before) {
         const Block* const blocks = reinterpret_cast<const Block*>(shared + blocks_at) + block_turn.index * most_blocks;
 #pragma unroll 1
         for (int chunk = share.first_chunk; chunk < share.last_chunk; ++chunk) {
