@@ -26,14 +26,6 @@ std::vector<Plan> gemm_plans(const ModelSpec& spec, std::size_t count) {
     return some;
 }
 
-ModelSpec identity_spec(std::int64_t in_channels, std::int64_t out_channels, Size2 kernel, Size2 pool) {
-    return {.in_channels = in_channels,
-            .out_channels = out_channels,
-            .kernel_size = kernel,
-            .pool_kernel_size = pool,
-            .activation = Activation::identity};
-}
-
 void check_repeats(const RandomCase& random, const Plan& plan) {
     INFO(to_string(plan.candidate.tile) << ", spec " << describe(random.spec));
     const Model model = model_of(random, plan);

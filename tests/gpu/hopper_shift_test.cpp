@@ -25,14 +25,6 @@ std::vector<Plan> shift_plans(const ModelSpec& spec) {
     return plans;
 }
 
-ModelSpec identity_spec(std::int64_t in_channels, std::int64_t out_channels, Size2 kernel, Size2 pool) {
-    return {.in_channels = in_channels,
-            .out_channels = out_channels,
-            .kernel_size = kernel,
-            .pool_kernel_size = pool,
-            .activation = Activation::identity};
-}
-
 std::vector<RandomCase> shift_cases() {
     std::vector<RandomCase> all;
     const auto add = [&](ModelSpec spec, const Shape& shape) {

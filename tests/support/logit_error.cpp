@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include <kiln/reference.hpp>
+
 #include "model/definition.hpp"
 #include "model/geometry.hpp"
 

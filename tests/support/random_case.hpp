@@ -37,6 +37,15 @@ inline std::string describe(const ModelSpec& spec) {
            (spec.activation == Activation::sigmoid ? " sigmoid" : " identity") + (spec.math == Math::tf32 ? " tf32" : "");
 }
 
+/// Without the sigmoid, whose flat ends would hide errors of a sum.
+inline ModelSpec identity_spec(std::int64_t in_channels, std::int64_t out_channels, Size2 kernel, Size2 pool) {
+    return {.in_channels = in_channels,
+            .out_channels = out_channels,
+            .kernel_size = kernel,
+            .pool_kernel_size = pool,
+            .activation = Activation::identity};
+}
+
 inline std::size_t input_length(const ModelSpec& spec, const Shape& shape) {
     return static_cast<std::size_t>(shape.batch * spec.in_channels * shape.height * shape.width);
 }
