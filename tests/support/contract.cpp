@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 
 #include "model/definition.hpp"
 #include "support/catch.hpp"
@@ -11,6 +12,8 @@
 namespace kiln::test {
 
 void check_contract(const RandomCase& random, const std::vector<Plan>& plans, Tolerance tolerance, std::size_t offset) {
+    // One family alone, by KILN_TEST_FAMILY, need not serve every spec.
+    if (plans.empty() && std::getenv("KILN_TEST_FAMILY") != nullptr) return;
     REQUIRE_FALSE(plans.empty());
     const std::vector<BoundedSum> expected = bounded_reference(random.spec, random.weights(), random.input, random.shape);
     const Shape& shape = random.shape;
