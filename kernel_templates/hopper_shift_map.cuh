@@ -51,12 +51,12 @@ __device__ __forceinline__ int list_columns(const Segments& segments, int thread
             const int row = static_cast<int>(static_cast<unsigned>(i) / layout.pitch) * map_rows;
             const int q = i - row / map_rows * layout.pitch;
             const int first_line = segment.y() + Rows::step * row, first_column = x + Columns::step * q;
-            const int lines = min(segment.lines - Rows::step * row, arguments.height - first_line);
+            const int lines = segment.lines - Rows::step * row;  // of windows: those below the image count, as zeros
             columns[count + i] = {
                 segment.pixels_before + Rows::step * row * layout.pixel_pitch + Columns::step * q + (layout.strips == 1 ? x : 0),
                 (segment.rows_before + row) * layout.pitch + q - segments.unit.column,
                 (lines <= 0 ? 0 : min(segment.rows - row, map_rows)) * 4 + (source & 3),
-                byte_of(-first_line) | byte_of(lines) << 8 | byte_of(-first_column) << 16 |
+                byte_of(-first_line) | byte_of(min(lines, arguments.height - first_line)) << 8 | byte_of(-first_column) << 16 |
                     byte_of(arguments.width - first_column) << 24};
         }
         count += all;

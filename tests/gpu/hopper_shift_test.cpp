@@ -38,6 +38,10 @@ std::vector<RandomCase> shift_cases() {
     ModelSpec padded = identity_spec(20, 130, 3, 2);
     padded.padding = {1, 2};
     add(padded, {7, 30, 33});
+    ModelSpec framed = identity_spec(8, 82, {3, 4}, {1, 2});  // whole boxes lie in the padding
+    framed.padding = {3, 3};
+    framed.dilation = 2;
+    add(framed, {6, 5, 4});
     ModelSpec sparse = identity_spec(8, 72, 3, {2, 3});
     sparse.stride = {2, 1};
     sparse.dilation = {1, 2};
