@@ -206,13 +206,15 @@ __device__ __forceinline__ RowSums activate_shared(const Accumulators& sums, con
     barrier_cluster_arrive();
     barrier_cluster_wait();
     const int column = 2 * static_cast<int>(threadIdx.x % 4);
-    constexpr int parts_at_once = warpgroups == 1 ? 8 : 4;  // on their way; more made two warpgroups spill
+    const int splits = fixed_splits == 0 ? share.splits : fixed_splits;
+    // On their way at once; more made two warpgroups spill.
+    constexpr int parts_at_once = warpgroups == 1 ? 8 : 4, columns_at_once = fixed_splits != 0 && warpgroups == 1 ? 2 : 1;
     RowSums result;
-#pragma unroll 1
-    for (int j = filters / 8 * share.rank / share.splits; j < filters / 8 * (share.rank + 1) / share.splits; ++j) {
+#pragma unroll columns_at_once
+    for (int j = filters / 8 * share.rank / splits; j < filters / 8 * (share.rank + 1) / splits; ++j) {
         float logits[4] = {0, 0, 0, 0};
 #pragma unroll parts_at_once
-        for (int other = 0; other < share.splits; ++other) {
+        for (int other = 0; other < splits; ++other) {
             const float4 part = ld_shared_cluster(mapa(own + j * 16 * consumer_threads, other));
             logits[0] += part.x, logits[1] += part.y;
             logits[2] += part.z, logits[3] += part.w;
