@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // For tools/mutation-check, which runs this over its broken kernels: one that does not compile would make every test fail, and
 // show nothing.
+#include <cstdlib>
+
 #include "driver/cubin.hpp"
 #include "jit/compiler.hpp"
 #include "jit/nvrtc.hpp"
@@ -11,14 +13,17 @@
 
 using namespace kiln;
 
-TEST_CASE("every family's kernel compiles from the templates in use") {
+TEST_CASE("every family's kernel compiles from the templates in use, or that of KILN_TEST_FAMILY alone") {
     if (const auto nvrtc = jit::describe_nvrtc(); !nvrtc) test::skip(nvrtc.error().message);
     const ModelSpec headline{.in_channels = 8, .out_channels = 64, .kernel_size = 3, .pool_kernel_size = 4};
     const ModelSpec padded{
         .in_channels = 3, .out_channels = 5, .kernel_size = 3, .pool_kernel_size = 2, .stride = 2, .padding = 1};
+    const ModelSpec wide{.in_channels = 8, .out_channels = 72, .kernel_size = 3, .pool_kernel_size = 2};  // hopper_shift's
+    const char* const only = std::getenv("KILN_TEST_FAMILY");
     int compiled_kernels = 0;
     for (const Family* family : all_families()) {
-        for (const ModelSpec& spec : {headline, padded}) {
+        if (only != nullptr && family->name() != only) continue;
+        for (const ModelSpec& spec : {headline, padded, wide}) {
             const auto candidates = family->candidates(spec, Arch::sm_90a);
             if (candidates.empty()) continue;
             INFO(family->name());
@@ -29,5 +34,5 @@ TEST_CASE("every family's kernel compiles from the templates in use") {
             ++compiled_kernels;
         }
     }
-    CHECK(compiled_kernels >= 2);
+    CHECK(compiled_kernels >= 1);
 }
