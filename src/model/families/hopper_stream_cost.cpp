@@ -87,8 +87,9 @@ struct StreamTimes {
         const auto passes = static_cast<double>(tile.passes(spec));
         // Alone, a warp waits for each of its phases, and for the turns of warpgroups that have nothing to do; together, the
         // busiest unit bounds them.
-        const auto idle_warpgroups = static_cast<double>((tile.warps - busy_warps) / 4);
-        const double alone = (1.3 * work.issue + work.tensor + 0.9 * work.special + 440 * passes) * (1 + 0.33 * idle_warpgroups);
+        const std::int64_t idle_warpgroups = (tile.warps - busy_warps) / 4;
+        const double alone = (1.3 * work.issue + work.tensor + 0.9 * work.special + 440 * passes) *
+                             (1 + 0.33 * static_cast<double>(idle_warpgroups));
         const std::array<std::pair<double, const char*>, 5> limits{{
             {per_scheduler * work.issue * 1.8, "fma"},
             {per_scheduler * work.tensor * 1.12, "tensor"},
