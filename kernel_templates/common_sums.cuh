@@ -36,20 +36,6 @@ __device__ __forceinline__ float pairwise_sum(const float* values) {
     }
 }
 
-/// A running sum with its rounding errors collected beside it (Knuth's two-sum): for chips where doubles are slow.
-struct CompensatedSum {
-    float sum = 0;
-    float error = 0;
-
-    __device__ __forceinline__ void add(float value) {
-        const float next = sum + value;
-        const float back = next - sum;
-        error += (sum - (next - back)) + (value - back);
-        sum = next;
-    }
-    __device__ __forceinline__ double value() const { return static_cast<double>(sum) + static_cast<double>(error); }
-};
-
 /// The sum over each group of `lanes` neighbouring lanes (a power of two), in every lane of the group, in a fixed order.
 /// All 32 lanes must call it with the same `lanes`.
 __device__ __forceinline__ double lane_group_sum(double value, int lanes = 32) {
