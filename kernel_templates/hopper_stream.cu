@@ -220,6 +220,24 @@ __device__ __forceinline__ void meet_pending(const ForwardArguments& arguments, 
     }
 }
 
+/// The sums of images that the block has to itself: the first warp adds what all have.
+__device__ __forceinline__ void finish_own_images(const ForwardArguments& arguments, const Layout& layout,
+                                                  const Station* stations) {
+    constexpr int lanes = 32 / most_pending;
+    const int entry = lane_index() / lanes;
+    const Index image = static_cast<Index>(blockIdx.x) * layout.own_images() + entry;
+    double sum = 0;
+#pragma unroll 1
+    for (int warp = lane_index() % lanes; warp < warps; warp += lanes) {
+#pragma unroll 1
+        for (int i = 0; i < stations[warp].pending; ++i) sum += stations[warp].images[i] == image ? stations[warp].totals[i] : 0;
+    }
+    sum = lane_group_sum(sum, lanes);
+    if (lane_index() % lanes == 0 && entry < layout.own_images() && image < arguments.batch) {
+        arguments.y[image] = static_cast<float>(sum);
+    }
+}
+
 /// Consumer warps' whole life.
 __device__ __forceinline__ void consume(const ForwardArguments& arguments, const Layout& layout, Station& station,
                                         unsigned char* shared, const Walk& start, int warp) {
@@ -252,6 +270,7 @@ __device__ __forceinline__ void consume(const ForwardArguments& arguments, const
         self.flags = Consumer::fresh | (column < arguments.pooled_width ? Consumer::has_first : 0) |
                      (column + 1 < arguments.pooled_width ? Consumer::has_second : 0);
     };
+    if (lane == 0) station.pending = 0;
     if (stream < layout.streams()) {
         Station first;
         first.run = layout.run_of(stream);
@@ -336,7 +355,7 @@ __device__ __forceinline__ void consume(const ForwardArguments& arguments, const
         __syncwarp();
         if (is_image_done) {
             total = 0;
-            if (next.units == 0 || pending == most_pending) {
+            if (layout.own_images() == 0 && (next.units == 0 || pending == most_pending)) {
                 meet_pending(arguments, layout, &station, stream, block);
                 if (next.units > 0 && layout.blocks() > 1) barrier_sync(1 + warpgroups + stream, 32 * layout.blocks());
                 __syncwarp();
@@ -347,6 +366,10 @@ __device__ __forceinline__ void consume(const ForwardArguments& arguments, const
         if (next.units > 0) start_segment();
     }
     if (warpgroups > 1 && warpgroup == 0) barrier_sync(1, 256);
+    if (layout.own_images() != 0) {
+        barrier_sync(1 + warpgroups, consumer_threads);
+        if (warp == 0) finish_own_images(arguments, layout, &station);
+    }
 }
 
 }  // namespace kiln

@@ -58,16 +58,24 @@ struct Layout {
     /// A channel's rows lie together, in memory and in the slot.
     __device__ __forceinline__ bool rows_together() const { return (high(5) & 2) != 0; }
 
+    /// Where blocks have whole images to themselves, how many (at most `most_pending`), and their units: runs are then a block's
+    /// own, stream by stream. Otherwise zero.
+    __device__ __forceinline__ int own_images() const { return low(6); }
+    __device__ __forceinline__ int own_units() const { return high(6); }
+
     /// Streams of this block that have a run. Run r belongs to stream r / grid of block r mod grid: where there are few, they
     /// spread over the blocks.
     __device__ __forceinline__ int streams() const {
+        if (own_images() != 0) return most_streams();
         const int last_run = (most_streams() - 1) * static_cast<int>(gridDim.x) + static_cast<int>(blockIdx.x);
         return most_streams() - (last_run < runs() ? 0 : 1);
     }
     __device__ __forceinline__ int run_of(int stream) const {
-        return stream * static_cast<int>(gridDim.x) + static_cast<int>(blockIdx.x);
+        return own_images() != 0 ? stream : stream * static_cast<int>(gridDim.x) + static_cast<int>(blockIdx.x);
     }
-    __device__ __forceinline__ Index begin(int run) const { return run * length() + smaller(run, longer()); }
+    __device__ __forceinline__ Index begin(int run) const {
+        return static_cast<Index>(blockIdx.x) * own_units() + run * length() + smaller(run, longer());
+    }
     __device__ __forceinline__ int units(int run) const { return static_cast<int>(length()) + (run < longer() ? 1 : 0); }
     /// The run that has this unit.
     __device__ __forceinline__ int run_with(Index unit) const {
@@ -106,6 +114,10 @@ struct Walk {
     __device__ __forceinline__ void start(const ForwardArguments& arguments, const Layout& layout, int run) {
         const Index begin = layout.begin(run);
         units = layout.units(run);
+        if (layout.own_images() != 0) {  // of the last block's images some may not exist
+            const Index end = arguments.batch * layout.strips() * arguments.pooled_height;
+            units = begin < end ? static_cast<int>(min(end - begin, static_cast<Index>(units))) : 0;
+        }
         const Index column = quotient(begin, arguments.pooled_height);
         row = static_cast<int>(begin - column * arguments.pooled_height);
         image = layout.strips() == 1 ? column : quotient(column, layout.strips());

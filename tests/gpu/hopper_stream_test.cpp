@@ -38,10 +38,12 @@ std::vector<RandomCase> cases() {
         spec.expected = shape;
         all.push_back(drawn_case(spec, shape, static_cast<std::uint32_t>(201 + all.size())));
     };
-    add(spec_of(8, 8, 3, 4), {40, 96, 96});        // whole rows by the copy engine
-    add(spec_of(8, 12, 3, 4), {6, 40, 1040});      // strips of them
-    add(spec_of(16, 6, 5, 3), {48, 65, 67});       // four passes, odd rows; more passes than slots
-    add(spec_of(32, 10, 1, 7), {300, 28, 28});     // one pass of many channels
+    add(spec_of(8, 8, 3, 4), {40, 96, 96});     // whole rows by the copy engine
+    add(spec_of(8, 12, 3, 4), {6, 40, 1040});   // strips of them
+    add(spec_of(16, 6, 5, 3), {48, 65, 67});    // four passes, odd rows; more passes than slots
+    add(spec_of(32, 10, 1, 7), {300, 28, 28});  // one pass of many channels
+    add(spec_of(3, 16, 3, 2), {128, 32, 32});   // an image for each block; two, but one for the last
+    add(spec_of(3, 16, 3, 2), {263, 32, 32});
     add(spec_of(6, 67, 3, {3, 2}), {12, 60, 58});  // two tiles of filters, rows of 8 bytes, channels that run out
     add(spec_of(1, 3, 3, 8), {4, 300, 512});
     add(spec_of(8, 8, 3, 2), {30, 33, 144});  // five blocks of columns side by side, seven, eleven

@@ -18,8 +18,10 @@ namespace {
 constexpr std::int64_t multiprocessors = 132;
 constexpr double clock_ghz = 1.75;
 constexpr double memory_bytes_per_ns = 4450;
-constexpr double first_and_last_us =
-    6.3;  // an empty launch, until the first rows are there; until sums have met and y is written
+// An empty launch, until the first rows are there; until sums have met and y is written.
+constexpr double first_and_last_us = 5.6;
+constexpr double meeting_us = 2;           // of which so much where images are shared
+constexpr double block_bytes_per_ns = 60;  // what one multiprocessor can ask for
 
 /// What a warp does for a unit, in cycles of the unit that does it.
 struct WarpWork {
@@ -73,14 +75,14 @@ double producer_cycles(const ModelSpec& spec, const StreamTile& tile, const Stre
 
 /// What a layout's busiest units take, and what shows beside them.
 struct StreamTimes {
-    double memory_us = 0, producer_us = 0, compute_us = 0, single_us = 0;
+    double memory_us = 0, producer_us = 0, compute_us = 0, single_us = 0, ends_us = 0;
     double shown = 0;          ///< of the second slowest
     const char* slowest = "";  ///< of the units that compute
 
     StreamTimes(const ModelSpec& spec, const StreamTile& tile, const Shape& shape, const WarpWork& work,
                 const StreamLayout& layout) {
-        const auto runs = static_cast<double>(layout.runs), units = static_cast<double>(layout.units);
-        const double rounds = std::ceil(units / runs);
+        const auto runs = static_cast<double>(layout.shared_runs * (layout.own_images > 0 ? layout.grid : 1));
+        const auto units = static_cast<double>(layout.units), rounds = static_cast<double>(layout.longest_run());
         const std::int64_t busy_warps = layout.streams * layout.blocks;
         const auto warps = static_cast<double>(busy_warps);
         const double per_scheduler = std::ceil(warps / std::min(4.0, warps));
@@ -110,15 +112,16 @@ struct StreamTimes {
         const double fresh_units = std::max(runs, static_cast<double>(shape.batch * layout.strips));
         const double bytes = row_bytes * (units * static_cast<double>(tile.unit_rows(spec)) +
                                           fresh_units * static_cast<double>(tile.kept_rows(spec)));
-        memory_us = bytes * 1.02 / memory_bytes_per_ns / 1000;
-        shown = layout.slots > 2 ? 0.15 : layout.units == layout.runs ? 0.3 : 0.8;
+        memory_us = bytes * 1.02 / std::min(memory_bytes_per_ns, block_bytes_per_ns * static_cast<double>(layout.grid)) / 1000;
+        shown = layout.slots > 2 ? 0.15 : rounds == 1 ? 0.3 : 0.8;
+        ends_us = first_and_last_us - (layout.own_images > 0 ? meeting_us : 0);
     }
 
     /// The slowest bounds the others, but the second shows; with few slots rows are only asked for when those before are done.
     [[nodiscard]] double whole_us() const {
         std::array<double, 3> all{memory_us, producer_us, compute_us};
         std::sort(all.begin(), all.end());
-        return first_and_last_us + all[2] + shown * all[1] + single_us;
+        return ends_us + all[2] + shown * all[1] + single_us;
     }
 };
 
@@ -126,11 +129,23 @@ struct StreamTimes {
 
 StreamLayout stream_layout(const ModelSpec& spec, const StreamTile& tile, const Shape& shape, std::int64_t multiprocessors) {
     StreamLayout best(spec, tile, shape, multiprocessors);
-    if (best.blocks == 1) return best;
+    const bool has_few_images = shape.batch <= StreamLayout::most_own_images * multiprocessors;
+    if (best.blocks == 1 && !has_few_images) return best;
+    const StreamLayout own(spec, tile, shape, multiprocessors, best.strips, has_few_images);
+    // More rounds than that take longer than any meeting: each is a wait for rows at least.
+    const bool may_own_images = has_few_images && own.longest_run() <= best.longest_run() + 8;
+    if (best.blocks == 1 && !may_own_images) return best;
     const WarpWork work = work_of_unit(spec, tile);
-    const StreamLayout other(spec, tile, shape, multiprocessors, best.strips + 1);
-    const auto us = [&](const StreamLayout& layout) { return StreamTimes(spec, tile, shape, work, layout).whole_us(); };
-    return us(other) < us(best) ? other : best;
+    double least_us = StreamTimes(spec, tile, shape, work, best).whole_us();
+    const auto consider = [&](const StreamLayout& other) {
+        const double us = StreamTimes(spec, tile, shape, work, other).whole_us();
+        if (us >= least_us) return;
+        least_us = us;
+        best = other;
+    };
+    if (best.blocks > 1) consider(StreamLayout(spec, tile, shape, multiprocessors, best.strips + 1));
+    if (may_own_images) consider(own);
+    return best;
 }
 
 Candidate stream_cost(const ModelSpec& spec, const StreamTile& tile, const Shape& shape, const Arch& /*arch*/) {

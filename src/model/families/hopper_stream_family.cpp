@@ -134,8 +134,10 @@ LaunchGeometry HopperStreamFamily::geometry(const ModelSpec& spec, const Tile& t
     geometry.grid = layout.grid;
     geometry.block = static_cast<int>(stream.threads());
     geometry.shared_bytes = static_cast<int>(stream_shared_bytes);
-    geometry.counter_bytes = static_cast<std::size_t>(shape.batch) * sizeof(std::uint32_t);
-    geometry.partial_bytes = static_cast<std::size_t>(shape.batch + layout.runs) * sizeof(double);
+    if (layout.own_images == 0) {
+        geometry.counter_bytes = static_cast<std::size_t>(shape.batch) * sizeof(std::uint32_t);
+        geometry.partial_bytes = static_cast<std::size_t>(shape.batch + layout.shared_runs) * sizeof(double);
+    }
     geometry.layout = layout.words();
     return geometry;
 }

@@ -127,7 +127,7 @@ std::int64_t StreamTile::registers(const ModelSpec& spec) const {
 }
 
 StreamLayout::StreamLayout(const ModelSpec& spec, const StreamTile& tile, const Shape& shape, std::int64_t multiprocessors,
-                           std::int64_t least_strips) {
+                           std::int64_t least_strips, bool wants_own_images) {
     const Size2 pooled = pooled_size_unchecked(spec, shape);
     const std::int64_t row_blocks = ceil_divide(pooled.width, warp_columns);
     may_bulk = spec.padding.height == 0 && spec.padding.width == 0 && shape.width % 4 == 0;
@@ -145,13 +145,22 @@ StreamLayout::StreamLayout(const ModelSpec& spec, const StreamTile& tile, const 
     channel_bytes = tile.channel_bytes(pitch);
     slot_bytes = tile.slot_bytes(pitch);
 
-    grid = std::min(multiprocessors, units);  // a block takes a multiprocessor to itself
-    runs = std::min(units, grid * tile.most_streams(spec, blocks, pitch));
-    streams = ceil_divide(runs, grid);
+    const std::int64_t images = ceil_divide(shape.batch, multiprocessors);
+    own_images = wants_own_images && images <= most_own_images ? images : 0;
+    grid = own_images > 0 ? ceil_divide(shape.batch, images)
+                          : std::min(multiprocessors, units);  // a block takes a multiprocessor to itself
+    shared_units = own_images > 0 ? images * strips * pooled.height : units;
+    const std::int64_t most_streams = tile.most_streams(spec, blocks, pitch);
+    shared_runs = std::min(shared_units, own_images > 0 ? most_streams : grid * most_streams);
+    streams = own_images > 0 ? shared_runs : ceil_divide(shared_runs, grid);
     // No more slots than the longest run has stages: each costs two barriers to set up.
     const std::int64_t stages = tile.passes(spec) * ceil_divide(tile.unit_rows(spec), tile.stage_rows) +
                                 ceil_divide(tile.kept_rows(spec), tile.stage_rows);
-    slots = std::min({tile.ring_bytes(spec) / slot_bytes / streams, ceil_divide(units, runs) * stages, max_slots});
+    slots = std::min({tile.ring_bytes(spec) / slot_bytes / streams, longest_run() * stages, max_slots});
+}
+
+std::int64_t StreamLayout::longest_run() const {
+    return ceil_divide(shared_units, shared_runs);
 }
 
 std::array<std::int64_t, 8> StreamLayout::words() const {
@@ -159,9 +168,10 @@ std::array<std::int64_t, 8> StreamLayout::words() const {
     return {pair(pitch, channel_bytes),
             pair(slot_bytes, slots),
             pair(blocks, strips),
-            pair(runs, units % runs),
-            units / runs,
-            pair(streams, (may_bulk ? 1 : 0) | (rows_together ? 2 : 0))};
+            pair(shared_runs, shared_units % shared_runs),
+            shared_units / shared_runs,
+            pair(streams, (may_bulk ? 1 : 0) | (rows_together ? 2 : 0)),
+            pair(own_images, own_images > 0 ? shared_units : 0)};
 }
 
 }  // namespace kiln

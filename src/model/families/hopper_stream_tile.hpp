@@ -57,6 +57,8 @@ inline constexpr std::int64_t stream_shared_bytes = std::int64_t{227} * 1024;
 /// How a shape is laid over the blocks, and how each lays its streams' rings out: what kernel_templates/hopper_stream_layout.cuh
 /// reads.
 struct StreamLayout {
+    static constexpr std::int64_t most_own_images = 4;  ///< `most_pending` in the kernel
+
     std::int64_t strips = 0;
     std::int64_t blocks = 0;         ///< warps side by side
     std::int64_t units = 0;          ///< pooled rows of strips, in all images
@@ -66,13 +68,18 @@ struct StreamLayout {
     std::int64_t channel_bytes = 0;  ///< of a slot
     std::int64_t slot_bytes = 0;
     std::int64_t grid = 0;
-    std::int64_t streams = 0;  ///< of a block, at most
-    std::int64_t slots = 0;    ///< of each stream
-    std::int64_t runs = 0;     ///< of units, one for each stream
+    std::int64_t streams = 0;       ///< of a block, at most
+    std::int64_t slots = 0;         ///< of each stream
+    std::int64_t own_images = 0;    ///< of a block, where blocks share none; otherwise 0
+    std::int64_t shared_units = 0;  ///< that runs divide among them: all, or those of a block's own images
+    std::int64_t shared_runs = 0;   ///< one for each stream: of all blocks, or of one
 
-    /// In so many strips or, where their warps or rings would not fit a block, the least number that do.
+    /// In so many strips or, where their warps or rings would not fit a block, the least number that do. Where blocks may have a
+    /// few whole images each, sums need not meet those of other blocks.
     StreamLayout(const ModelSpec& spec, const StreamTile& tile, const Shape& shape, std::int64_t multiprocessors,
-                 std::int64_t least_strips = 1);
+                 std::int64_t least_strips = 1, bool wants_own_images = false);
+
+    [[nodiscard]] std::int64_t longest_run() const;  ///< in units
 
     /// For the kernel, in pairs of 32 bits.
     [[nodiscard]] std::array<std::int64_t, 8> words() const;

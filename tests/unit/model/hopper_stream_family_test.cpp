@@ -106,14 +106,15 @@ TEST_CASE("a stream launch: every unit in one run, a slot for each pair of an im
     const ModelSpec spec = spec_of(8, 64, 3, 4);
     const DeviceLimits limits{.multiprocessors = 132, .shared_bytes_per_block = 232448, .blocks_per_multiprocessor = 1};
     for (const Candidate& candidate : stream.candidates(spec, Arch::sm_90a)) {
-        for (const Shape& shape : {Shape{128, 384, 384}, Shape{1, 6, 6}, Shape{3, 41, 50}, Shape{100000, 6, 6}}) {
+        for (const Shape& shape : {Shape{600, 384, 384}, Shape{1, 384, 384}, Shape{100000, 6, 6}}) {
             CAPTURE(to_string(candidate.tile), shape.batch, shape.width);
             const LaunchGeometry geometry = stream.geometry(spec, candidate.tile, shape, limits);
             const auto low = [&](std::size_t word) { return geometry.layout[word] & 0xffffffff; };
             const auto high = [&](std::size_t word) { return geometry.layout[word] >> 32; };
             const std::int64_t blocks = low(2), strips = high(2), runs = low(3), longer = high(3), length = geometry.layout[4];
-            const std::int64_t streams = low(5);
+            const std::int64_t streams = low(5), own_images = low(6);
             CHECK((geometry.grid >= 1 && geometry.grid <= 132));
+            REQUIRE(own_images == 0);
             CHECK(runs * length + longer == shape.batch * strips * pooled_size(spec, shape).height);
             CHECK((length >= 1 && longer < runs));
             CHECK((runs <= geometry.grid * streams && runs > geometry.grid * (streams - 1)));
@@ -124,6 +125,40 @@ TEST_CASE("a stream launch: every unit in one run, a slot for each pair of an im
             CHECK(low(0) % (shape.width % 4 == 0 ? 4 : 1) == 0);
         }
     }
+}
+
+TEST_CASE("a stream launch whose blocks have images to themselves: no scratch, every image in one block, no longer a run") {
+    const DeviceLimits limits{.multiprocessors = 132, .shared_bytes_per_block = 232448, .blocks_per_multiprocessor = 1};
+    std::size_t own = 0, shared = 0;
+    for (const auto& [spec, size] :
+         {std::pair{spec_of(3, 16, 3, 2), 32}, {spec_of(32, 10, 1, 7), 28}, {spec_of(8, 64, 3, 4), 96}}) {
+        for (const Candidate& candidate : stream.candidates(spec, Arch::sm_90a)) {
+            for (const std::int64_t batch : {1, 64, 128, 132, 133, 255, 256, 263, 264, 500, 528, 529, 100000}) {
+                CAPTURE(to_string(candidate.tile), batch, size);
+                const Shape shape{batch, size, size};
+                const LaunchGeometry geometry = stream.geometry(spec, candidate.tile, shape, limits);
+                const auto low = [&](std::size_t word) { return geometry.layout[word] & 0xffffffff; };
+                const auto high = [&](std::size_t word) { return geometry.layout[word] >> 32; };
+                const std::int64_t images = low(6), strips = high(2), runs = low(3),
+                                   longest = geometry.layout[4] + (high(3) > 0 ? 1 : 0);
+                CHECK((geometry.grid >= 1 && geometry.grid <= 132));
+                if (images == 0) {
+                    ++shared;
+                    CHECK(geometry.counter_bytes > 0);
+                    continue;
+                }
+                ++own;
+                CHECK(images <= 4);
+                CHECK((geometry.grid * images >= batch && (geometry.grid - 1) * images < batch));
+                CHECK(runs == low(5));
+                CHECK(high(6) == images * strips * pooled_size(spec, shape).height);
+                CHECK(runs * geometry.layout[4] + high(3) == high(6));
+                CHECK(longest >= 1);
+                CHECK((geometry.counter_bytes == 0 && geometry.partial_bytes == 0));
+            }
+        }
+    }
+    CHECK((own > 50 && shared > 50));
 }
 
 TEST_CASE("packed weights: two parts that add up, where the tensor cores look for them, zero where padded") {
