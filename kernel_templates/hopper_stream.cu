@@ -4,6 +4,7 @@
 #include "arguments.cuh"
 #include "common.cuh"
 #include "common_spec.cuh"
+#include "hopper_early_start.cuh"
 #include "hopper_mbarrier.cuh"
 #include "hopper_copy.cuh"
 #include "hopper_warpgroup.cuh"
@@ -377,6 +378,7 @@ __device__ __forceinline__ void consume(const ForwardArguments& arguments, const
 extern "C" __global__ void __launch_bounds__(kiln::threads, 1) kiln_forward(const __grid_constant__ ForwardArguments arguments) {
     using namespace kiln;
     extern __shared__ __align__(1024) unsigned char shared[];
+    griddepcontrol_launch_dependents();
     declare_chain();
     const unsigned shared_base = shared_address(shared);
     const int warp = __shfl_sync(0xffffffffu, static_cast<int>(threadIdx.x) / 32, 0);  // known to be the warp's
@@ -393,6 +395,10 @@ extern "C" __global__ void __launch_bounds__(kiln::threads, 1) kiln_forward(cons
         }
         if (warp == warps) mbarrier_init(shared_base + weights_barrier_offset, 1);
         fence_mbarrier_init();
+        if (warp == warps) {
+            mbarrier_arrive_expect_tx(shared_base + weights_barrier_offset, weights_bytes);
+            cp_async_bulk(shared_base + weights_offset, arguments.weights, weights_bytes, shared_base + weights_barrier_offset);
+        }
     }
     // Where the warp's stream starts, or the lane's of a producer.
     const bool is_producer = warp >= warps;
@@ -403,6 +409,7 @@ extern "C" __global__ void __launch_bounds__(kiln::threads, 1) kiln_forward(cons
     Walk walk;
     if (stream < layout.streams()) walk.start(arguments, layout, layout.run_of(stream));
     __syncthreads();
+    griddepcontrol_wait();
     if (is_producer) {
         if constexpr (moves_registers) setmaxnreg_dec<producer_registers>();
         produce(arguments, layout, walk, shared_base, warp - warps);

@@ -90,11 +90,6 @@ __device__ __forceinline__ void produce(const ForwardArguments& arguments, const
     self.rows_together = layout.rows_together();
     const int piece_bytes = layout.is_bulk() ? 0 : layout.word_bytes();
 
-    if (warp == 3 && self.lane == 0) {
-        mbarrier_arrive_expect_tx(shared + weights_barrier_offset, weights_bytes);
-        cp_async_bulk(shared + weights_offset, arguments.weights, weights_bytes, shared + weights_barrier_offset);
-    }
-
     const int own_streams = (layout.streams() - group + (1 << groups_log2) - 1) >> groups_log2;
     unsigned slot = shared + layout.ring_of(group + (self.lane << groups_log2));  // of this lane's stream, like what follows
     const int slot_bytes = layout.slot_bytes();

@@ -52,6 +52,11 @@ Result<Device> describe(const EntryPoints& cuda, int ordinal) {
     }
     if (first_refusal != CUDA_SUCCESS) return fail_call(cuda, first_refusal, fmt::format("asking about GPU {}", ordinal));
     device.has_memory_pools = has_memory_pools != 0;
+    constexpr int first_with_early_starts_in_graphs = 12030;
+    int version = 0;
+    if (device.major >= 9 && cuda.driver_get_version(&version) == CUDA_SUCCESS) {
+        device.has_early_starts = version >= first_with_early_starts_in_graphs;
+    }
     if (auto arch = ArchTable::for_compute_capability(device.major, device.minor)) device.arch = std::move(*arch);
     return device;
 }

@@ -27,6 +27,7 @@ struct Device {
     int l2_bytes = 0;
     std::size_t memory_bytes = 0;
     bool has_memory_pools = false;  ///< stream-ordered allocation works
+    bool has_early_starts = false;  ///< a kernel may start while the one in front of it ends, in graphs too
 };
 
 /// How many GPUs there are; zero is not an error.

@@ -47,15 +47,25 @@ Result<void> Kernel::launch(const LaunchShape& shape, CUstream stream, const voi
     if (is_forked()) return fail_forked();
     std::array<void*, 1> parameters{const_cast<void*>(parameter)};  // the driver only reads it
     CUresult result = CUDA_SUCCESS;
-    if (shape.blocks_per_cluster <= 1) {
+    const bool may_start_early = shape.may_start_early && device_->has_early_starts;
+    if (shape.blocks_per_cluster <= 1 && !may_start_early) {
         result = cuda_->launch_kernel(handle_, shape.blocks, 1, 1, shape.threads, 1, 1, shape.dynamic_shared_bytes, stream,
                                       parameters.data(), nullptr);
     } else {
-        CUlaunchAttribute cluster{};
-        cluster.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
-        cluster.value.clusterDim.x = shape.blocks_per_cluster;
-        cluster.value.clusterDim.y = 1;
-        cluster.value.clusterDim.z = 1;
+        std::array<CUlaunchAttribute, 2> attributes{};
+        unsigned count = 0;
+        if (shape.blocks_per_cluster > 1) {
+            CUlaunchAttribute& cluster = attributes[count++];
+            cluster.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
+            cluster.value.clusterDim.x = shape.blocks_per_cluster;
+            cluster.value.clusterDim.y = 1;
+            cluster.value.clusterDim.z = 1;
+        }
+        if (may_start_early) {
+            CUlaunchAttribute& early = attributes[count++];
+            early.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION;
+            early.value.programmaticStreamSerializationAllowed = 1;
+        }
         CUlaunchConfig config{};
         config.gridDimX = shape.blocks;
         config.gridDimY = config.gridDimZ = 1;
@@ -63,8 +73,8 @@ Result<void> Kernel::launch(const LaunchShape& shape, CUstream stream, const voi
         config.blockDimY = config.blockDimZ = 1;
         config.sharedMemBytes = shape.dynamic_shared_bytes;
         config.hStream = stream;
-        config.attrs = &cluster;
-        config.numAttrs = 1;
+        config.attrs = attributes.data();
+        config.numAttrs = count;
         result = cuda_->launch_kernel_ex(&config, handle_, parameters.data(), nullptr);
     }
     if (result == CUDA_SUCCESS) return {};

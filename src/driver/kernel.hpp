@@ -19,6 +19,10 @@ struct LaunchShape {
     unsigned threads = 1;
     unsigned dynamic_shared_bytes = 0;
     unsigned blocks_per_cluster = 1;  ///< above 1: a cluster launch, for compute capability 9.0 and later
+    /// Blocks may start while the kernel in front of them in the stream ends. For kernels that wait for its end themselves before
+    /// they touch what it may have written (PTX: griddepcontrol.wait), on 9.0 and later. Older drivers start them when it has
+    /// ended.
+    bool may_start_early = false;
 };
 
 /// A kernel of a `LoadedLibrary`. A handle that owns nothing: the library must outlive it, and the library's context must be

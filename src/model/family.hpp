@@ -48,6 +48,7 @@ struct LaunchGeometry {
     int block = 0;                         ///< threads
     int cluster = 1;                       ///< blocks of a cluster: a divisor of `grid`
     int shared_bytes = 0;                  ///< dynamic
+    bool may_start_early = false;          ///< the kernel waits for what is in front of it in the stream (griddepcontrol.wait)
     std::size_t counter_bytes = 0;         ///< of the scratch: zero before the first launch, left at zero by each
     std::size_t partial_bytes = 0;         ///< of the scratch, in front of the counters: written before read
     std::array<std::int64_t, 8> layout{};  ///< handed to the kernel: what it need not compute again in each block

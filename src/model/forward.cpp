@@ -67,7 +67,8 @@ Result<void> Model::State::launch(const float* x, float* y, const Shape& shape, 
     return kernel->kernel.launch({.blocks = static_cast<unsigned>(geometry.grid),
                                   .threads = static_cast<unsigned>(geometry.block),
                                   .dynamic_shared_bytes = static_cast<unsigned>(geometry.shared_bytes),
-                                  .blocks_per_cluster = static_cast<unsigned>(geometry.cluster)},
+                                  .blocks_per_cluster = static_cast<unsigned>(geometry.cluster),
+                                  .may_start_early = geometry.may_start_early},
                                  stream, &parameter);
 }
 

@@ -51,6 +51,7 @@ struct Launch {
     unsigned grid[3] = {0, 0, 0};
     unsigned block[3] = {0, 0, 0};
     unsigned blocks_per_cluster = 1;
+    bool may_start_early = false;
     unsigned dynamic_shared_bytes = 0;
     void* stream = nullptr;
     std::vector<std::byte> parameters;  ///< as long as the kernel says that they are

@@ -95,14 +95,19 @@ FAKE_CUDA_EXPORT CUresult cuLaunchKernel(CUfunction function, unsigned grid_x, u
                                          unsigned block_y, unsigned block_z, unsigned dynamic_shared_bytes, CUstream stream,
                                          void** parameters, void**) {
     FAKE_CUDA_BEGIN(cuLaunchKernel, context);
-    return launch(*function, {{grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, 1, dynamic_shared_bytes, nullptr, {}},
+    return launch(*function, {{grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, 1, false, dynamic_shared_bytes, nullptr, {}},
                   stream, parameters);
 }
 
 FAKE_CUDA_EXPORT CUresult cuLaunchKernelEx(const CUlaunchConfig* config, CUfunction function, void** parameters, void**) {
     FAKE_CUDA_BEGIN(cuLaunchKernelEx, context);
     unsigned blocks_per_cluster = 1;
+    bool may_start_early = false;
     for (unsigned i = 0; i < config->numAttrs; ++i) {
+        if (config->attrs[i].id == CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION) {
+            if (state().settings.major < 9) return CUDA_ERROR_NOT_SUPPORTED;
+            may_start_early = config->attrs[i].value.programmaticStreamSerializationAllowed != 0;
+        }
         if (config->attrs[i].id != CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION) continue;
         if (state().settings.major < 9) return CUDA_ERROR_NOT_SUPPORTED;
         blocks_per_cluster = config->attrs[i].value.clusterDim.x;
@@ -112,6 +117,7 @@ FAKE_CUDA_EXPORT CUresult cuLaunchKernelEx(const CUlaunchConfig* config, CUfunct
                   {{config->gridDimX, config->gridDimY, config->gridDimZ},
                    {config->blockDimX, config->blockDimY, config->blockDimZ},
                    blocks_per_cluster,
+                   may_start_early,
                    config->sharedMemBytes,
                    nullptr,
                    {}},

@@ -89,6 +89,44 @@ TEST_CASE("a forward is captured in a CUDA graph, and replays of two graphs over
     }
 }
 
+TEST_CASE("a forward sees what the forward in front of it in the stream wrote, though it may start before that one ends") {
+    constexpr Shape images{.batch = 24576, .height = 6, .width = 6};  // whose sums are the pixels of one image of another model
+    constexpr Shape image{.batch = 1, .height = 48, .width = 64};
+    const RandomCase maker =
+        drawn_case({.in_channels = 1, .out_channels = 2, .kernel_size = 3, .pool_kernel_size = 2}, images, 81);
+    const RandomCase reader =
+        drawn_case({.in_channels = 8, .out_channels = 64, .kernel_size = 3, .pool_kernel_size = 4}, image, 83);
+    for (const Plan& plan : best_plan_of_each_family(maker.spec)) {
+        for (const Plan& other_plan : best_plan_of_each_family(reader.spec)) {
+            INFO(plan.family->name() << ", then " << other_plan.family->name());
+            const Model first = model_of(maker, plan), second = model_of(reader, other_plan);
+            Workspace first_workspace = first.workspace(images), second_workspace = second.workspace(image);
+            const driver::Stream stream = value_or_throw(driver::Stream::create(device_context()));
+            constexpr std::size_t repeats = 60;
+            DeviceArray<float> x(maker.input.size()), other_x(maker.input.size()), pixels(24576), y(repeats);
+            x.upload(maker.input);
+            other_x.upload(std::vector<float>(maker.input.rbegin(), maker.input.rend()));
+            const auto forwards = [&](std::size_t repeat, bool waits) {
+                first.forward(repeat % 2 == 0 ? x.data() : other_x.data(), pixels.data(), images, stream.handle(),
+                              first_workspace);
+                if (waits) synchronise_device();
+                second.forward(pixels.data(), y.data() + repeat, image, stream.handle(), second_workspace);
+            };
+            for (std::size_t repeat = 0; repeat < 2; ++repeat) forwards(repeat, true);
+            synchronise_device();
+            const std::vector<float> expected = y.download();
+            CHECK(expected[0] != expected[1]);
+            y.fill(poison_bits);
+            for (std::size_t repeat = 0; repeat < repeats; ++repeat) forwards(repeat, false);
+            synchronise_device();
+            const std::vector<float> got = y.download();
+            int wrong = 0;
+            for (std::size_t repeat = 0; repeat < repeats; ++repeat) wrong += got[repeat] == expected[repeat % 2] ? 0 : 1;
+            CHECK(wrong == 0);
+        }
+    }
+}
+
 TEST_CASE("without a workspace, scratch comes from the stream's pool") {
     for (const RandomCase& random : shared_images()) {
         for (const Plan& plan : best_plan_of_each_family(random.spec)) {

@@ -134,6 +134,7 @@ LaunchGeometry HopperStreamFamily::geometry(const ModelSpec& spec, const Tile& t
     geometry.grid = layout.grid;
     geometry.block = static_cast<int>(stream.threads());
     geometry.shared_bytes = static_cast<int>(stream_shared_bytes);
+    geometry.may_start_early = true;
     if (layout.own_images == 0) {
         geometry.counter_bytes = static_cast<std::size_t>(shape.batch) * sizeof(std::uint32_t);
         geometry.partial_bytes = static_cast<std::size_t>(shape.batch + layout.shared_runs) * sizeof(double);

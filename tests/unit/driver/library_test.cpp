@@ -74,8 +74,10 @@ TEST_CASE("a launch carries its shape and its parameter") {
     REQUIRE(kernel->launch({.blocks = 7, .threads = 128, .dynamic_shared_bytes = 1024}, nullptr, &parameter));
     REQUIRE(
         kernel->launch({.blocks = 8, .threads = 32, .dynamic_shared_bytes = 0, .blocks_per_cluster = 4}, nullptr, &parameter));
+    REQUIRE(kernel->launch({.blocks = 8, .threads = 32, .blocks_per_cluster = 2, .may_start_early = true}, nullptr, &parameter));
+    REQUIRE(kernel->launch({.blocks = 8, .threads = 32, .may_start_early = true}, nullptr, &parameter));
     const auto launches = fake_cuda::launches();
-    REQUIRE(launches.size() == 2);
+    REQUIRE(launches.size() == 4);
     CHECK(launches[0].grid[0] == 7);
     CHECK(launches[0].block[0] == 128);
     CHECK(launches[0].dynamic_shared_bytes == 1024);
@@ -83,6 +85,9 @@ TEST_CASE("a launch carries its shape and its parameter") {
     REQUIRE(launches[0].parameters.size() == 16);
     CHECK(std::memcmp(launches[0].parameters.data(), parameter.data(), 16) == 0);
     CHECK(launches[1].blocks_per_cluster == 4);
+    CHECK((!launches[0].may_start_early && !launches[1].may_start_early));
+    CHECK((launches[2].may_start_early && launches[2].blocks_per_cluster == 2));
+    CHECK((launches[3].may_start_early && launches[3].blocks_per_cluster == 1));
 }
 
 TEST_CASE("a refused launch tells its shape") {
