@@ -47,7 +47,9 @@ Result<void> DeviceMemory::fill_bytes(unsigned char value) {
     if (bytes_ == 0) return {};
     auto guard = context_->enter();
     if (!guard) return pass_on(guard);
-    return check(context_->cuda(), context_->cuda().memset_d8(address_, value, bytes_), "filling memory");
+    if (auto filled = check(context_->cuda(), context_->cuda().memset_d8(address_, value, bytes_), "filling memory"); !filled)
+        return filled;
+    return wait_for_default_stream();
 }
 
 Result<void> DeviceMemory::copy_from_host(std::span<const std::byte> source) {
@@ -55,7 +57,15 @@ Result<void> DeviceMemory::copy_from_host(std::span<const std::byte> source) {
     if (source.empty()) return {};
     auto guard = context_->enter();
     if (!guard) return pass_on(guard);
-    return check(context_->cuda(), context_->cuda().memcpy_htod(address_, source.data(), source.size()), "copying to the GPU");
+    if (auto copied =
+            check(context_->cuda(), context_->cuda().memcpy_htod(address_, source.data(), source.size()), "copying to the GPU");
+        !copied)
+        return copied;
+    return wait_for_default_stream();
+}
+
+Result<void> DeviceMemory::wait_for_default_stream() const {
+    return check(context_->cuda(), context_->cuda().stream_synchronize(nullptr), "waiting for memory to be written");
 }
 
 Result<void> DeviceMemory::copy_to_host(std::span<std::byte> destination) const {

@@ -20,6 +20,7 @@ public:
     DeviceMemory& operator=(DeviceMemory&& other) noexcept;
     ~DeviceMemory();
 
+    /// These two return when the GPU has the bytes, so that any stream finds them.
     [[nodiscard]] Result<void> fill_bytes(unsigned char value);
     [[nodiscard]] Result<void> copy_from_host(std::span<const std::byte> source);
     [[nodiscard]] Result<void> copy_to_host(std::span<std::byte> destination) const;
@@ -37,6 +38,7 @@ private:
     DeviceMemory(Context context, CUdeviceptr address, std::size_t bytes) noexcept
         : context_(std::move(context)), address_(address), bytes_(bytes) {}
     void free() noexcept;
+    [[nodiscard]] Result<void> wait_for_default_stream() const;
 
     std::optional<Context> context_;
     CUdeviceptr address_ = 0;

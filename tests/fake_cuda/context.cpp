@@ -57,5 +57,6 @@ FAKE_CUDA_EXPORT CUresult cuCtxSetCurrent(CUcontext context) {
 FAKE_CUDA_EXPORT CUresult cuCtxSynchronize() {
     FAKE_CUDA_BEGIN(cuCtxSynchronize, no_capture);
     ++state().counters.waits;
+    state().is_default_stream_busy = false;
     return CUDA_SUCCESS;
 }

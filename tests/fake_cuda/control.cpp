@@ -77,6 +77,7 @@ void reset() {
     all.counters.bytes_in_use = bytes_in_use;
     all.launches.clear();
     all.kernel = nullptr;
+    all.is_default_stream_busy = false;
 }
 
 void fail(const std::string& rules) {

@@ -44,6 +44,8 @@ struct Counters {
     long events = 0;   ///< alive
     long graphs = 0;   ///< alive, captured and executable
     long waits = 0;    ///< synchronisations of a stream, an event or a context
+    /// On streams that do not wait for the default one, which may still be filling or copying: those calls may return before.
+    long launches_too_early = 0;
 };
 [[nodiscard]] FAKE_CUDA_API Counters counters();
 

@@ -56,6 +56,7 @@ void fake_cuda::execute(const std::vector<Launch>& launches, CUstream stream) {
         each.stream = stream;
         if (state().kernel != nullptr) state().kernel(each);
         ++state().counters.launches;
+        if (stream != nullptr && state().is_default_stream_busy) ++state().counters.launches_too_early;
         state().launches.push_back(std::move(each));
     }
 }

@@ -95,11 +95,13 @@ FAKE_CUDA_EXPORT CUresult cuMemFreeHost(void* memory) {
 
 FAKE_CUDA_EXPORT CUresult cuMemcpyHtoD_v2(CUdeviceptr to, const void* from, std::size_t bytes) {
     FAKE_CUDA_BEGIN(cuMemcpyHtoD_v2, no_capture);
+    state().is_default_stream_busy = true;
     return copy(host(to), from, bytes, to);
 }
 
 FAKE_CUDA_EXPORT CUresult cuMemcpyDtoH_v2(void* to, CUdeviceptr from, std::size_t bytes) {
     FAKE_CUDA_BEGIN(cuMemcpyDtoH_v2, no_capture);
+    state().is_default_stream_busy = false;
     return copy(to, host(from), bytes, from);
 }
 
@@ -115,11 +117,13 @@ FAKE_CUDA_EXPORT CUresult cuMemcpyDtoHAsync_v2(void* to, CUdeviceptr from, std::
 
 FAKE_CUDA_EXPORT CUresult cuMemsetD8_v2(CUdeviceptr address, unsigned char value, std::size_t count) {
     FAKE_CUDA_BEGIN(cuMemsetD8_v2, no_capture);
+    state().is_default_stream_busy = true;
     return fill(address, value, count, 1);
 }
 
 FAKE_CUDA_EXPORT CUresult cuMemsetD32_v2(CUdeviceptr address, unsigned value, std::size_t count) {
     FAKE_CUDA_BEGIN(cuMemsetD32_v2, no_capture);
+    state().is_default_stream_busy = true;
     return fill(address, value, count, 4);
 }
 

@@ -68,6 +68,7 @@ struct State {
     std::set<CUstream> streams;
     std::vector<Launch> launches;
     void (*kernel)(const Launch&) = nullptr;
+    bool is_default_stream_busy = false;  ///< as long as nobody has waited for it
 
     [[nodiscard]] bool is_any_stream_capturing() const;
     /// Whether `[address, address + bytes)` lies in one allocation.

@@ -40,6 +40,7 @@ FAKE_CUDA_EXPORT CUresult cuStreamSynchronize(CUstream stream) {
     FAKE_CUDA_BEGIN(cuStreamSynchronize, context);
     if (stream != nullptr && stream->is_capturing) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
     ++state().counters.waits;
+    if (stream == nullptr) state().is_default_stream_busy = false;
     return CUDA_SUCCESS;
 }
 

@@ -10,6 +10,8 @@
 #include <kiln/error.hpp>
 
 #include "cache/kernel_cache.hpp"
+#include "driver/context.hpp"
+#include "driver/stream.hpp"
 #include "fake_cuda.hpp"
 #include "jit/nvrtc.hpp"
 #include "model/forward_arguments.hpp"
@@ -102,6 +104,25 @@ TEST_CASE("a forward is one launch, with the arguments that the kernel declares"
     CHECK(arguments.pooled_width == 10);
     CHECK(launch.grid[1] == 1);
     CHECK(launch.grid[2] == 1);
+}
+
+TEST_CASE("a forward on any stream finds the weights and a workspace of zeros") {
+    fake_cuda::reset();
+    const Model model = make_model();
+    Buffers buffers;
+    const auto context = driver::Context::retain(0);
+    REQUIRE(context);
+    const auto stream = driver::Stream::create(*context);
+    REQUIRE(stream);
+    SECTION("the weights") {
+        model.forward(buffers.x.data(), buffers.y.data(), small_case().shape, stream->handle());
+    }
+    SECTION("the workspace") {
+        Workspace workspace = model.workspace(small_case().shape);
+        model.forward(buffers.x.data(), buffers.y.data(), small_case().shape, stream->handle(), workspace);
+    }
+    CHECK(fake_cuda::counters().launches == 1);
+    CHECK(fake_cuda::counters().launches_too_early == 0);
 }
 
 TEST_CASE("without a workspace the scratch comes from the stream and goes back to it") {
