@@ -12,10 +12,19 @@ __device__ __forceinline__ void cp_async_bulk(unsigned destination, const void* 
                  : "memory");
 }
 
-/// A thread's copy of 4 or 8 bytes through L1, or of 16 around it; writes zeros and reads nothing unless `inside`
-/// (PTX: cp.async; sm_80).
+/// A thread's copy of 4 or 8 bytes through L1, or of 16 around it (PTX: cp.async; sm_80).
 template <int bytes>
-__device__ __forceinline__ void cp_async(unsigned destination, const void* source, bool inside) {
+__device__ __forceinline__ void cp_async(unsigned destination, const void* source) {
+    if constexpr (bytes == 16) {
+        asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(destination), "l"(source) : "memory");
+    } else {
+        asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(destination), "l"(source), "n"(bytes) : "memory");
+    }
+}
+
+/// The same, but writes zeros and reads nothing unless `inside`.
+template <int bytes>
+__device__ __forceinline__ void cp_async_zfill(unsigned destination, const void* source, bool inside) {
     if constexpr (bytes == 16) {
         asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(destination), "l"(source), "r"(inside ? 16 : 0)
                      : "memory");

@@ -7,8 +7,19 @@
 // of a warp knows where its i-th stream is; a unit is made known to all lanes, which then bring its stages.
 namespace kiln {
 
+constexpr bool pads = padding_h > 0 || padding_w > 0;
+
+// Rows of a stage that are copied in pieces together: they share branches and predicates. A producer's instruction takes it eight
+// or nine cycles beside the consumers', whatever it does, so that few instructions matter more than what they bring.
+__host__ __device__ constexpr int largest_divisor(int value, int most) {
+    int divisor = smaller(value, most);
+    while (value % divisor != 0) --divisor;
+    return divisor;
+}
+constexpr int rows_at_once = stages_are_equal ? largest_divisor(stage_rows, pads ? 4 : 7) : 1;
+constexpr int pieces_at_once = larger(1, smaller(4, 8 / rows_at_once));  // of each row, for a branch
+
 struct Producer {
-    const float* x;
     Index channel_pitch;  // of x
     int width, height;
     int pitch;
@@ -18,30 +29,61 @@ struct Producer {
     int lane;
     bool rows_together;
 
-    /// A row in pieces of `bytes` bytes, a thread each, with zeros for what lies outside the image. `from`, `column` and `to` are
-    /// of this thread's first piece, `rest` columns from the row's end.
+    /// Rows from `top` on, columns from `left` on, in pieces of `bytes` bytes, a lane each, with zeros for what lies outside the
+    /// image. `from` and `to` are of the first row's first column.
     template <int bytes>
-    __device__ __forceinline__ void copy_row(const float* from, unsigned column, unsigned inside_columns, unsigned to,
-                                             int rest) const {
-        constexpr int step = 8 * bytes;  // columns of a warp's pieces
+    __device__ __forceinline__ void copy_rows(const float* from, int top, int left, unsigned to) const {
+        constexpr int columns = bytes / 4;
+        constexpr int step = 32 * columns;  // of a warp's pieces
+        const int end = pads ? pitch : smaller(pitch, width - left);
+        const int first = lane * columns;
+        const float* row_from[rows_at_once];
+        unsigned row_to[rows_at_once];
+        int inside[rows_at_once];  // columns from the lane's next piece to the row's end
+#pragma unroll
+        for (int row = 0; row < rows_at_once; ++row) {
+            row_from[row] = from + row * width + first;
+            row_to[row] = to + 4 * (row * pitch + first);
+            inside[row] = static_cast<unsigned>(top + row) < static_cast<unsigned>(height) ? width - left - first : 0;
+        }
+        int rest = end - first;
+        int outside = -left - first;  // columns from the lane's next piece to the row's begin
 #pragma unroll 1
-        for (; rest > 0; rest -= step) {
-            const bool is_inside = column < inside_columns;
-            cp_async<bytes>(to, is_inside ? from : x, is_inside);
-            column += step;
-            from += step;
-            to += 4 * step;
+        for (int begin = 0; begin < end; begin += pieces_at_once * step) {
+#pragma unroll
+            for (int i = 0; i < pieces_at_once; ++i) {
+                if (rest > i * step) {
+#pragma unroll
+                    for (int row = 0; row < rows_at_once; ++row) {
+                        const unsigned piece_to = row_to[row] + 4 * i * step;
+                        const float* piece_from = row_from[row] + i * step;
+                        if constexpr (pads) {
+                            const bool is_right_of_begin = (i > 0 && padding_w + lead <= step) || outside <= i * step;
+                            cp_async_zfill<bytes>(piece_to, piece_from, is_right_of_begin && inside[row] > i * step);
+                        } else {
+                            cp_async<bytes>(piece_to, piece_from);
+                        }
+                    }
+                }
+            }
+            rest -= pieces_at_once * step;
+            outside -= pieces_at_once * step;
+#pragma unroll
+            for (int row = 0; row < rows_at_once; ++row) {
+                row_from[row] += pieces_at_once * step;
+                row_to[row] += 4 * pieces_at_once * step;
+                inside[row] -= pieces_at_once * step;
+            }
         }
     }
 
     /// A stage: rows from `top` on, columns from `left` on, of this part's channels. By bulk copies, a lane each, one for a
-    /// channel's rows or for each of them; or (`piece_bytes` 16, 8 or 4) in pieces, all lanes together. One nest of loops for
-    /// both: a second one would take as long to compile as the activations.
+    /// channel's rows or for each of them; or (`piece_bytes` 16, 8 or 4) in pieces, all lanes together.
     __device__ __forceinline__ void copy(const float* source, int top, int left, int rows, unsigned slot, int piece_bytes) const {
-        const bool is_bulk = piece_bytes == 0;
+        const bool is_bulk = !pads && piece_bytes == 0;  // the host says so, too
         const int lines = is_bulk && rows_together ? 1 : rows;
         const unsigned line_bytes = 4 * smaller(pitch, width - left) * (rows_together ? rows : 1);
-        const int first = lane * (piece_bytes >> 2);
+        const int lines_at_once = is_bulk ? 1 : rows_at_once;
         // Bytes may land before they are expected: the phase still waits for this arrival.
         if (is_bulk && lane == 0)
             mbarrier_arrive_expect_tx(slot, ((stage_channels - part + (1 << parts_log2) - 1) >> parts_log2) * lines * line_bytes);
@@ -51,20 +93,18 @@ struct Producer {
             unsigned to = slot + slot_head_bytes + channel * channel_bytes + bank_offset(channel);
             const float* from = source + channel * channel_pitch;
 #pragma unroll 1
-            for (int line = 0; line < lines; ++line) {
-                const bool is_row_inside = static_cast<unsigned>(top + line) < static_cast<unsigned>(height);
-                const unsigned inside_columns = is_row_inside ? width : 0;
+            for (int line = 0; line < lines; line += lines_at_once) {
                 if (is_bulk) {
                     cp_async_bulk(to, from, line_bytes, slot);
                 } else if (piece_bytes == 4) {
-                    copy_row<4>(from + first, left + first, inside_columns, to + 4 * first, pitch - first);
-                } else if (piece_bytes == 8) {
-                    copy_row<8>(from + first, left + first, inside_columns, to + 4 * first, pitch - first);
+                    copy_rows<4>(from, top + line, left, to);
+                } else if (!pads || piece_bytes == 8) {  // where 16 bytes are aligned, bulk copies are, but for padding
+                    copy_rows<8>(from, top + line, left, to);
                 } else {
-                    copy_row<16>(from + first, left + first, inside_columns, to + 4 * first, pitch - first);
+                    copy_rows<16>(from, top + line, left, to);
                 }
-                to += 4 * pitch;
-                from += width;
+                to += 4 * pitch * lines_at_once;
+                from += width * lines_at_once;
             }
         }
         if (!is_bulk) cp_async_mbarrier_arrive_noinc(slot);
@@ -78,7 +118,6 @@ __device__ __forceinline__ void produce(const ForwardArguments& arguments, const
     const int groups_log2 = 2 - layout.parts_log2();
     const int group = warp & ((1 << groups_log2) - 1);
     Producer self;
-    self.x = arguments.x;
     self.channel_pitch = static_cast<Index>(arguments.height) * arguments.width;
     self.width = arguments.width;
     self.height = arguments.height;

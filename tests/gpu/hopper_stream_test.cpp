@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What only the streaming family does: several streams a block, rings that wrap, passes of channels, every width of copy. The
 // shapes have more units than a GPU has multiprocessors, so that no ring is filled only once.
+#include <cmath>
+#include <limits>
 #include <vector>
 
 #include "support/catch.hpp"
@@ -59,6 +61,15 @@ std::vector<RandomCase> cases() {
     rectangle.dilation = {1, 2};
     rectangle.bias = false;
     add(rectangle, {30, 41, 90});
+    // Rows that start anywhere between multiples of 16 bytes, whole and in strips, padded and not.
+    for (const std::int64_t width : {129, 130, 131}) add(spec_of(8, 16, 3, 4), {24, 43, width});
+    for (const std::int64_t width : {1041, 1042, 1043}) add(spec_of(5, 8, 3, 4), {4, 31, width});
+    for (const std::int64_t width : {61, 62, 63}) {
+        add(padded, {40, 29, width});
+        ModelSpec wide = spec_of(4, 8, 3, 2);
+        wide.padding = {1, 5};  // windows that see padding alone
+        add(wide, {9, 22, width});
+    }
     ModelSpec gaps = spec_of(2, 7, 2, 3);
     gaps.stride = 3;
     add(gaps, {50, 50, 64});
@@ -72,7 +83,30 @@ TEST_CASE("the streaming family: every way to bring rows, in streams that share 
         const std::vector<Plan> plans = stream_plans(random.spec);
         if (plans.empty()) continue;
         compile_ahead(random.spec, plans);
-        for (const std::size_t offset : {0U, 1U, 2U}) check_contract(random, plans, Tolerance::sum, offset);
+        for (const std::size_t offset : {0U, 1U, 2U, 3U}) check_contract(random, plans, Tolerance::sum, offset);
+    }
+}
+
+TEST_CASE("the streaming family: images of NaN alone change no bit of their neighbours, at any alignment of rows") {
+    for (const std::int64_t width : {96, 97, 98, 99}) {
+        ModelSpec spec = spec_of(8, 16, 3, 4);
+        spec.expected = Shape{7, 41, width};
+        const RandomCase clean = drawn_case(spec, *spec.expected, static_cast<std::uint32_t>(width));
+        const std::size_t image = clean.input.size() / 7;
+        for (const Plan& plan : stream_plans(spec)) {
+            for (const std::size_t offset : {0U, 1U}) {
+                const std::vector<float> before = forward_once(clean, plan, offset);
+                RandomCase random = clean;
+                for (std::size_t index = 0; index < random.input.size(); ++index) {
+                    if (index / image % 2 == 1) random.input[index] = std::numeric_limits<float>::quiet_NaN();
+                }
+                const std::vector<float> after = forward_once(random, plan, offset);
+                INFO(to_string(plan.candidate.tile) << ", width " << width << ", offset " << offset);
+                for (std::size_t n = 0; n < after.size(); ++n) {
+                    CHECK((n % 2 == 1 ? std::isnan(after[n]) : bits_of(after[n]) == bits_of(before[n])));
+                }
+            }
+        }
     }
 }
 

@@ -52,25 +52,39 @@ WarpWork work_of_unit(const ModelSpec& spec, const StreamTile& tile) {
     work.issue = passes * lane_channels * rows * (reads + row_sums + column_sums) + k_steps * 4 * 3 +
                  filter_tiles * (k_steps * products * 4 + filters / 2 * 6) +
                  passes * rows / static_cast<double>(tile.stage_rows) * 25 + 150;
+    const double promoted = static_cast<double>(tile.chains(spec)) * passes;  // chains whose sums are added to others
+    if (promoted > 1) work.issue += filter_tiles * promoted * filters / 2;
     work.shared = passes * lane_channels * rows * reads * vector + filter_tiles * k_steps * products * filters * 32 / 128 / 4;
     work.tensor = filter_tiles * k_steps * products * std::max(filters / 2, 16.0);
     work.special = spec.activation == Activation::sigmoid ? filter_tiles * filters / 2 * 2 * 8 : 0;
     return work;
 }
 
+/// Cycles of a producer warp for a channel's rows of a stage, where threads copy them: each takes a piece of 16, 8 or 4 bytes.
+double piecewise_copy_cycles(const ModelSpec& spec, const StreamTile& tile, const StreamLayout& layout, const Shape& shape) {
+    constexpr double instruction_cycles = 5.6, copy_cycles = 7;  // beside the consumers' instructions; of a copy on top
+    const std::int64_t piece_floats = shape.width % 4 == 0 ? 4 : shape.width % 2 == 0 ? 2 : 1;
+    const std::int64_t row_pieces = ceil_divide(layout.pitch, 32 * piece_floats);
+    const auto stage_rows = static_cast<double>(tile.stage_rows), rows = static_cast<double>(tile.rows_at_once(spec));
+    const auto pieces = static_cast<double>(tile.pieces_at_once(spec));
+    const auto batches = static_cast<double>(ceil_divide(row_pieces, tile.pieces_at_once(spec)));
+    const bool pads = spec.padding.height > 0 || spec.padding.width > 0;
+    const double of_batch = pieces * (1 + rows * (pads ? 2 : 1)) + 5 + rows * (pads ? 4 : 2);
+    const double instructions = 12 + stage_rows / rows * (10 + 3 * rows + batches * of_batch);
+    return instruction_cycles * instructions + copy_cycles * stage_rows * static_cast<double>(row_pieces);
+}
+
 /// Cycles that the units of one round cost the busiest producer warp: each stage's slot is waited for, then filled by copies of
-/// whole rows, or by threads in pieces of 32 words.
+/// whole rows, or by threads.
 double producer_cycles(const ModelSpec& spec, const StreamTile& tile, const StreamLayout& layout, const Shape& shape) {
+    constexpr double bulk_copy_cycles = 33;
     const std::int64_t parts = layout.streams == 1 ? 4 : layout.streams == 2 ? 2 : 1;  // warps that share a stream
-    const std::int64_t stages = tile.passes(spec) * ceil_divide(tile.unit_rows(spec), tile.stage_rows);
-    const std::int64_t channels = ceil_divide(tile.stage_channels(spec), parts);
-    const std::int64_t rows = layout.rows_together ? 1 : tile.stage_rows;
-    double copies = 33;
-    if (!layout.may_bulk) {
-        const std::int64_t word_floats = shape.width % 4 == 0 ? 4 : shape.width % 2 == 0 ? 2 : 1;
-        copies = 62 * static_cast<double>(ceil_divide(layout.pitch, 32 * word_floats));
-    }
-    return static_cast<double>(ceil_divide(layout.streams, 4) * stages) * (360 + copies * static_cast<double>(channels * rows));
+    const std::int64_t stages = tile.passes(spec) * tile.pass_stages(spec);
+    const auto channels = static_cast<double>(ceil_divide(tile.stage_channels(spec), parts));
+    const double of_stage =
+        layout.may_bulk ? 360 + channels * bulk_copy_cycles * static_cast<double>(layout.rows_together ? 1 : tile.stage_rows)
+                        : 210 + channels * piecewise_copy_cycles(spec, tile, layout, shape);
+    return static_cast<double>(ceil_divide(layout.streams, 4) * stages) * of_stage;
 }
 
 /// What a layout's busiest units take, and what shows beside them.
@@ -104,6 +118,10 @@ struct StreamTimes {
         slowest = longest->second;
         const double waits = tile.passes(spec) == 1 ? 1 : layout.strips <= 2 ? 1.2 : 2.4;  // every pass ends with one
         compute_us = longest->first * waits * rounds / clock_ghz / 1000;
+        // Where a pass has more stages than the ring has slots, the rest are only asked for while it reads.
+        constexpr double memory_latency_us = 0.65;
+        const double refills = static_cast<double>(tile.pass_stages(spec)) / static_cast<double>(layout.slots) - 1;
+        if (layout.slots > 2) compute_us += rounds * passes * std::max(0.0, refills) * memory_latency_us;
         single_us =
             std::min(alone / clock_ghz / 1000, 0.6) + 0.06 * producer_cycles(spec, tile, layout, shape) / clock_ghz / 1000;
         producer_us = producer_cycles(spec, tile, layout, shape) * rounds / clock_ghz / 1000;

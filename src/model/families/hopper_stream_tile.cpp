@@ -20,6 +20,9 @@ constexpr std::int64_t most_bank_bytes = 112;
 std::int64_t lead(const ModelSpec& spec) {
     return (4 - spec.padding.width % 4) % 4;
 }
+bool pads(const ModelSpec& spec) {
+    return spec.padding.height > 0 || spec.padding.width > 0;
+}
 std::int64_t taps(const ModelSpec& spec) {
     return spec.kernel_size.height * spec.kernel_size.width;
 }
@@ -66,6 +69,19 @@ std::int64_t StreamTile::kept_rows(const ModelSpec& spec) const {
 }
 std::int64_t StreamTile::unit_rows(const ModelSpec& spec) const {
     return window_size(spec).height - kept_rows(spec);
+}
+
+std::int64_t StreamTile::pass_stages(const ModelSpec& spec) const {
+    return ceil_divide(unit_rows(spec), stage_rows);
+}
+std::int64_t StreamTile::rows_at_once(const ModelSpec& spec) const {
+    if (kept_rows(spec) % stage_rows != 0 || unit_rows(spec) % stage_rows != 0) return 1;
+    std::int64_t rows = std::min<std::int64_t>(stage_rows, pads(spec) ? 4 : 7);
+    while (stage_rows % rows != 0) --rows;
+    return rows;
+}
+std::int64_t StreamTile::pieces_at_once(const ModelSpec& spec) const {
+    return std::clamp<std::int64_t>(8 / rows_at_once(spec), 1, 4);
 }
 
 std::int64_t StreamTile::step_bytes(const ModelSpec& spec) const {
@@ -130,7 +146,7 @@ StreamLayout::StreamLayout(const ModelSpec& spec, const StreamTile& tile, const 
                            std::int64_t least_strips, bool wants_own_images) {
     const Size2 pooled = pooled_size_unchecked(spec, shape);
     const std::int64_t row_blocks = ceil_divide(pooled.width, warp_columns);
-    may_bulk = spec.padding.height == 0 && spec.padding.width == 0 && shape.width % 4 == 0;
+    may_bulk = !pads(spec) && shape.width % 4 == 0;
     for (std::int64_t wished = std::max(least_strips, ceil_divide(row_blocks, tile.warps));; ++wished) {
         blocks = ceil_divide(row_blocks, wished);
         strips = ceil_divide(row_blocks, blocks);
@@ -154,8 +170,7 @@ StreamLayout::StreamLayout(const ModelSpec& spec, const StreamTile& tile, const 
     shared_runs = std::min(shared_units, own_images > 0 ? most_streams : grid * most_streams);
     streams = own_images > 0 ? shared_runs : ceil_divide(shared_runs, grid);
     // No more slots than the longest run has stages: each costs two barriers to set up.
-    const std::int64_t stages = tile.passes(spec) * ceil_divide(tile.unit_rows(spec), tile.stage_rows) +
-                                ceil_divide(tile.kept_rows(spec), tile.stage_rows);
+    const std::int64_t stages = tile.passes(spec) * tile.pass_stages(spec) + ceil_divide(tile.kept_rows(spec), tile.stage_rows);
     slots = std::min({tile.ring_bytes(spec) / slot_bytes / streams, longest_run() * stages, max_slots});
 }
 

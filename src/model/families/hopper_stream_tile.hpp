@@ -32,6 +32,10 @@ struct StreamTile {
     [[nodiscard]] std::int64_t filter_tiles(const ModelSpec& spec) const;
     [[nodiscard]] std::int64_t kept_rows(const ModelSpec& spec) const;
     [[nodiscard]] std::int64_t unit_rows(const ModelSpec& spec) const;
+    [[nodiscard]] std::int64_t pass_stages(const ModelSpec& spec) const;  ///< of a unit
+    /// Rows, and pieces of each, that threads copy together where the copy engine cannot.
+    [[nodiscard]] std::int64_t rows_at_once(const ModelSpec& spec) const;
+    [[nodiscard]] std::int64_t pieces_at_once(const ModelSpec& spec) const;
 
     [[nodiscard]] std::int64_t operand_bytes() const { return 8 * filters * 4; }
     [[nodiscard]] std::int64_t step_bytes(const ModelSpec& spec) const;

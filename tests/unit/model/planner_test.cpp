@@ -93,6 +93,24 @@ TEST_CASE("without its shape no benchmark spec is predicted to lose much, and on
     }
 }
 
+TEST_CASE("a column more is predicted to take at most 1.5 times as long, however the rows are aligned") {
+    ModelSpec spec{.in_channels = 8, .out_channels = 64, .kernel_size = 3, .pool_kernel_size = 4};
+    const auto predicted_us = [&](std::int64_t width) {
+        spec.expected = Shape{64, 256, width};
+        return choose_plan(spec, Arch::sm_90a)->candidate.predicted_us;
+    };
+    for (const std::int64_t padding : {0, 1}) {
+        spec.padding = padding;
+        // Not so where rows are narrow (64), or padded: each word is compared with the row's ends then, too.
+        const double most = padding == 0 ? 1.5 : 1.8;
+        for (const std::int64_t width : {96, 128, 160, 200, 256, 320, 384, 400}) {
+            CAPTURE(width, padding);
+            CHECK(predicted_us(width + 1) <= most * predicted_us(width));
+            CHECK(predicted_us(width + 2) <= most * predicted_us(width));
+        }
+    }
+}
+
 TEST_CASE("tf32 is never predicted to take longer than fp32") {
     const auto check = [](ModelSpec spec) {
         const double fp32 = choose_plan(spec, Arch::sm_90a)->candidate.predicted_us;
