@@ -26,6 +26,12 @@ struct Axis {
     __host__ __device__ static constexpr int shift(int tap) { return dilation * tap / step; }
     __host__ __device__ static constexpr int phase_of(int tap) { return dilation * tap % step / divisor; }
     __host__ __device__ static constexpr int residue(int phase) { return divisor * phase; }
+    /// The largest shift of a phase's taps: `reach`, or one less.
+    __host__ __device__ static constexpr int reach_of(int phase) {
+        int last = 0;
+        for (int tap = 0; tap < taps; ++tap) last = phase_of(tap) == phase && shift(tap) > last ? shift(tap) : last;
+        return last;
+    }
 };
 using Rows = Axis<kernel_h, stride_h * pool_h, dilation_h>;
 using Columns = Axis<kernel_w, stride_w * pool_w, dilation_w>;

@@ -17,6 +17,7 @@
 #include "hopper_runs.cuh"
 #include "hopper_shift_feed.cuh"
 #include "hopper_shift_map.cuh"
+#include "hopper_shift_parts.cuh"
 #include "hopper_shift_product.cuh"
 #include "hopper_shift_images.cuh"
 
@@ -34,7 +35,7 @@
 //                                     rounded + rest                                                  │
 //   weights (global, in order of use) ──finishing warp, bulk copies──▶ stages (shared, a ring) ───────┘
 //
-//   sums ─▶ + bias, activation, Σ over filters ─▶ sums of places (shared) ──finishing warp──▶ images
+//   sums ─(parts of k meet)─▶ + bias, activation, Σ over filters ─▶ sums of places (shared) ──finishing warp──▶ images
 //
 // Places follow each other row by row with what the taps reach beyond the rows, so the boxes that a tap sees of all of a tile's
 // places lie together: B of one k-step is a start in the map, 8 places in each core matrix of 8 × 16 bytes,
@@ -43,6 +44,10 @@
 //                                   └───── N places from m0 ─────┘        one a row further at m3: only the descriptor differs
 //
 // and each box is made, rounded and split once, not once for each tap that sees it.
+//
+// Small images leave few places to a row. Where `beside` images are taken together, what is a place above is a spot, with a place
+// for each of them: one core matrix. Their tiles are whole rows, few enough that several blocks share a unit's channels; the last
+// to come adds their parts up.
 extern "C" __global__ void __launch_bounds__(kiln::threads, 1) kiln_forward(const __grid_constant__ ForwardArguments arguments) {
     using namespace kiln;
     extern __shared__ __align__(1024) unsigned char shared[];

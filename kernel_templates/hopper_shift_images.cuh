@@ -4,14 +4,15 @@
 // The finishing warp: a unit's sums per place become sums per image, which meet those of the image's other units.
 namespace kiln {
 
-/// Adds up the rows' sums of each place into the first row; places that are no positions become zeros.
+/// Adds up the rows' sums of each place into the first row; places of spots that are no positions become zeros.
 __device__ __forceinline__ void add_rows(const ForwardArguments& arguments, const Layout& layout, const Unit& unit,
                                          float* place_sums) {
     const unsigned strip_area = layout.rows * layout.pitch;
     const unsigned first = unit.row * layout.pitch + unit.column;
 #pragma unroll 1
-    for (int place = static_cast<int>(threadIdx.x % 32); place < unit.count; place += 32) {
-        const unsigned strips_after = (first + place) / strip_area, in_strip = first + place - strips_after * strip_area;
+    for (int place = static_cast<int>(threadIdx.x % 32); place < unit.count * beside; place += 32) {
+        const unsigned spot = first + place / beside;
+        const unsigned strips_after = spot / strip_area, in_strip = spot - strips_after * strip_area;
         const unsigned row = in_strip / layout.pitch, column = in_strip - row * layout.pitch;
         const unsigned strip = (unit.strip + strips_after) % layout.strips;
         const bool is_position = row < static_cast<unsigned>(arguments.pooled_height) &&
@@ -51,30 +52,55 @@ __device__ __forceinline__ void add_images(const ForwardArguments& arguments, co
         for (int place = from + lane % lanes; place < to; place += lanes) sum += place_sums[place];
         sum = lane_group_sum(sum, lanes);
         const Contributors contributors{
-            unit.tile - (index == 0 ? divide_in_few_registers(offset + layout.tile_places - 1, layout.tile_places) : 0),
-            unit.tile + divide_in_few_registers(start + area - 1, layout.tile_places), filter_tiles};
+            unit.tile - (index == 0 ? divide_in_few_registers(offset + layout.tile_spots - 1, layout.tile_spots) : 0),
+            unit.tile + divide_in_few_registers(start + area - 1, layout.tile_spots), filter_tiles};
         meet(arguments, first_image + index, sum, contributors, unit.tile, split, active, lanes);
     }
+}
+
+/// Adds up the positions of each of the images that are beside each other, four lanes each.
+__device__ __forceinline__ void add_images_beside(const ForwardArguments& arguments, const Layout& layout, const Unit& unit,
+                                                  int split, const float* place_sums) {
+    constexpr int lanes = 32 / beside;
+    const int lane = static_cast<int>(threadIdx.x % 32);
+    double sum = 0;
+#pragma unroll 1
+    for (int spot = lane % lanes; spot < unit.count; spot += lanes) sum += place_sums[spot * beside + lane / lanes];
+    sum = lane_group_sum(sum, lanes);
+    const int tiles = layout.strips * layout.strip_tiles(arguments.pooled_height);  // of each image
+    const int group = static_cast<unsigned>(unit.tile) / tiles;
+    const Index image = static_cast<Index>(group) * beside + lane / lanes;
+    const Index first = image * (tiles - 1);  // image + first: tiles of the images before
+    meet(arguments, image, sum, {first, first + tiles - 1, filter_tiles}, first + unit.tile - group * tiles, split,
+         image < arguments.batch, lanes);
 }
 
 /// The finishing warp's life. It feeds weights too, a unit ahead of those that it finishes: two warps that feed were measured to
 /// be faster than one.
 __device__ __forceinline__ void finish_images(const ForwardArguments& arguments, unsigned char* shared) {
     const Layout layout(arguments);
-    const Share share(layout);
+    const Share share(arguments, layout);
     const Barriers barriers(shared);
     float* const place_sums = reinterpret_cast<float*>(shared + sums_at);
 #pragma unroll 1
     for (unsigned done = 0;; ++done) {
         const int next = share.first + static_cast<int>(done) * share.step;
         if (next < share.units && (!weights_stay || done == 0)) {
-            fetch_weights(arguments, barriers, shared_address(shared + stages_at), Share::filter_tile(next), done);
+            fetch_weights(arguments, barriers, shared_address(shared + stages_at), share, Share::filter_tile(next), done);
         }
         if (done > 0) {
             const Unit& unit = reinterpret_cast<const Unit*>(shared + units_at)[(done - 1) % unit_places];
             mbarrier_wait_parity(barriers.sums_full, (done - 1) & 1);
+            if constexpr (are_beside) {
+                if (Share::splits_of(arguments) > 1 && *reinterpret_cast<const int*>(shared + last_at) == 0) break;
+            }
             add_rows(arguments, layout, unit, place_sums);
-            add_images(arguments, layout, unit, Share::filter_tile(next - share.step), place_sums);
+            const int filter_tile = Share::filter_tile(next - share.step);
+            if constexpr (are_beside) {
+                add_images_beside(arguments, layout, unit, filter_tile, place_sums);
+            } else {
+                add_images(arguments, layout, unit, filter_tile, place_sums);
+            }
             mbarrier_arrive(barriers.sums_empty);
         }
         if (next >= share.units) break;

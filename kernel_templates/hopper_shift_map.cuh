@@ -7,7 +7,7 @@ namespace kiln {
 /// One column of the map, in up to `map_rows` rows of one segment: what a thread makes at a time. Listed once for each unit.
 struct __align__(16) Column {
     int pixels;     // where its first pixel is in a channel's pixels, but for the alignment
-    int place;      // its first row's; negative before the tile's first
+    int spot;       // its first row's; negative before the tile's first
     unsigned rows;  // how many, times 4, plus what the alignment follows from
     unsigned
         ends;  // bytes: its first line that is in the image, and the first that is not or is not fetched; the same of columns
@@ -89,24 +89,26 @@ __device__ __forceinline__ void sum_line(const float* pixels, const Column& colu
     }
 }
 
-/// Writes a box: what the tensor cores see of it, and what that leaves.
-__device__ __forceinline__ void put_box(unsigned char* to, float box) {
+/// Writes a box where it has a place: what the tensor cores see of it, and what that leaves.
+__device__ __forceinline__ void put_box(unsigned char* to, float box, bool has_place) {
     if constexpr (is_tf32) {
         // The tensor core ignores what a mask would clear, and with it the payloads of some NaNs.
         const bool is_nan = box != box;
-        *reinterpret_cast<unsigned*>(to) = is_nan ? 0x7fffffffu : __float_as_uint(box) + 0x1000u;
+        const unsigned seen = is_nan ? 0x7fffffffu : __float_as_uint(box) + 0x1000u;
+        if (has_place) *reinterpret_cast<unsigned*>(to) = seen;
     } else {
         // Rounded half away from zero; a NaN may become a zero. The rest is exact, and NaN where the box is not finite.
         const float rounded = __uint_as_float((__float_as_uint(box) + 0x1000u) & 0xffffe000u);
-        *reinterpret_cast<float*>(to) = rounded;
-        *reinterpret_cast<float*>(to + part_bytes) = box - rounded;
+        const float rest = box - rounded;
+        if (has_place) *reinterpret_cast<float*>(to) = rounded;
+        if (has_place) *reinterpret_cast<float*>(to + part_bytes) = rest;
     }
 }
 
 /// Lines past the segment's may be another stage's, on their way, or a map: they are not read, and the boxes that they would be
-/// in are used by no window. `map`: the thread's channel of place 0 in phase 0.
+/// in are used by no window. `map`: the thread's image and channel of spot 0 in phase 0.
 template <Surroundings around>
-__device__ __forceinline__ void build_column(const Layout& layout, const Column& column, int places, const float* pixels,
+__device__ __forceinline__ void build_column(const Layout& layout, const Column& column, int spots, const float* pixels,
                                              unsigned char* map) {
     float lines[block_lines][phases_w];
 #pragma unroll
@@ -118,64 +120,88 @@ __device__ __forceinline__ void build_column(const Layout& layout, const Column&
     }
 #pragma unroll
     for (int row = 0; row < map_rows; ++row) {
-        const int place = column.place + row * layout.pitch;
-        if (static_cast<unsigned>(place) >= static_cast<unsigned>(places) || row >= column.rows / 4) continue;
-        unsigned char* const to = map + 16 * place;
+        const int spot = column.spot + row * layout.pitch;
+        // Rows of whole tiles are all there; what follows has no branches, so that rows go on side by side.
+        const bool has_row = (are_beside || static_cast<unsigned>(spot) < static_cast<unsigned>(spots)) && row < column.rows / 4;
+        if (!are_beside && !has_row) continue;
+        unsigned char* const to = map + 16 * beside * spot;
 #pragma unroll
         for (int phase_h = 0; phase_h < phases_h; ++phase_h) {
+            const bool has_place = are_beside ? has_row && !(is_short(phase_h) && spot >= spots - layout.pitch) : true;
             const int first = row * Rows::step + Rows::residue(phase_h);
 #pragma unroll
             for (int phase_w = 0; phase_w < phases_w; ++phase_w) {
                 float box = lines[first][phase_w];
 #pragma unroll
                 for (int dy = 1; dy < pool_h; ++dy) box += lines[first + stride_h * dy][phase_w];
-                put_box(to + (phase_h * phases_w + phase_w) * phase_bytes, box);
+                put_box(to + 16 * phase_start(phase_h, phase_w), box, has_place);
             }
         }
     }
 }
 
-/// A builder warp's life: its part of the map for each chunk of each unit. A warp takes eight columns at a time, four lanes each,
-/// one for each channel: what they write then lies together.
+/// A builder warp's life: its part of the map for each chunk of each unit. A warp takes eight columns at a time, or one of eight
+/// images, with four lanes each, one for each channel: what they write then lies together.
 __device__ __forceinline__ void build_maps(const ForwardArguments& arguments, unsigned char* shared) {
     const Layout layout(arguments);
-    const Share share(layout);
+    const Share share(arguments, layout);
     const Barriers barriers(shared);
     const int thread = static_cast<int>(threadIdx.x) - consumer_threads, channel = thread % 4;
+    const int image = are_beside ? thread / 4 % beside : 0;
     Column* const columns = reinterpret_cast<Column*>(shared + columns_at);
     Count<pixel_stages> pixel_turn;
     Count<2> map_turn;
     Count<unit_places> unit_turn;
+    int next = thread / 32;  // of the warps' turns
 #pragma unroll 1
     for (int index = share.first; index < share.units; index += share.step) {
         mbarrier_wait_parity(barriers.pixels_full + 8 * pixel_turn.index(), pixel_turn.parity());  // so the unit is described
         barrier_sync(1, 32 * builder_warps);                                                       // the last list has been used
         const Unit& unit = reinterpret_cast<const Unit*>(shared + units_at)[unit_turn.index()];
         const int count = list_columns(Segments(arguments, layout, unit), thread, columns);
-        const int places = layout.with_reach(unit.count);
+        const int spots = layout.with_reach(unit.count);
         unit_turn.advance();
+        constexpr int columns_at_once = 8 / beside;
+        const int turns = static_cast<int>(static_cast<unsigned>(count + columns_at_once - 1) / columns_at_once);
+        const int turns_past_round = static_cast<unsigned>(turns) % builder_warps;
         barrier_sync(1, 32 * builder_warps);
 #pragma unroll 1
-        for (int four = 0; four < chunks * fours; ++four) {
+        for (int four = share.first_chunk * fours; four < (share.first_chunk + share.own_chunks) * fours; ++four) {
             if (four % fours == 0) mbarrier_wait_parity(barriers.map_empty + 8 * map_turn.index(), map_turn.parity() ^ 1);
             mbarrier_wait_parity(barriers.pixels_full + 8 * pixel_turn.index(), pixel_turn.parity());
-            const float* const pixels = reinterpret_cast<const float*>(shared + pixels_at) + pixel_turn.index() * pixel_floats +
-                                        channel * layout.pixel_channel_stride;
-            unsigned char* const map = shared + maps_at + map_turn.index() * map_bytes + four % fours * four_bytes + 4 * channel;
-            const unsigned plane = alignment(arguments, 0, input_channel_of(four, channel));
+            const float* pixels = reinterpret_cast<const float*>(shared + pixels_at) + pixel_turn.index() * pixel_floats +
+                                  channel * layout.pixel_channel_stride;
+            unsigned char* map = shared + maps_at + map_turn.index() * map_bytes + four % fours * four_bytes + 4 * channel;
+            int aligned_channel = input_channel_of(four, channel);
+            if constexpr (are_beside) {
+                if (layout.copies_fours(arguments)) {  // of the channels, which follow each other, the first is aligned
+                    const int first = input_channel_of(four, 0);
+                    pixels += (aligned_channel - first - channel) * layout.pixel_channel_stride;
+                    aligned_channel = first;
+                }
+                aligned_channel += image * in_channels;
+                pixels += image * layout.pixel_image_stride;
+                map += 16 * image;
+            }
+            const unsigned plane = alignment(arguments, 0, aligned_channel);
 #pragma unroll 1
-            for (int i = thread / 4; i < count; i += 8 * builder_warps) {
-                const Column column = columns[i];
+            for (int i = next * columns_at_once + thread % 32 / (4 * beside); i < count; i += columns_at_once * builder_warps) {
+                // Channels take their turns in different columns: their pixels then lie in different banks.
+                int own = are_beside ? i + channel : i;
+                while (are_beside && own >= count) own -= count;
+                const Column column = columns[own];
                 const float* const from = pixels + column.pixels + ((column.rows + plane) & 3);
                 if (column.rows < 4) continue;
                 if constexpr (padding_h == 0 && padding_w == 0) {
-                    build_column<Surroundings::past_lines>(layout, column, places, from, map);
+                    build_column<Surroundings::past_lines>(layout, column, spots, from, map);
                 } else if (column.is_inside()) {
-                    build_column<Surroundings::pixels>(layout, column, places, from, map);
+                    build_column<Surroundings::pixels>(layout, column, spots, from, map);
                 } else {
-                    build_column<Surroundings::padding>(layout, column, places, from, map);
+                    build_column<Surroundings::padding>(layout, column, spots, from, map);
                 }
             }
+            next -= turns_past_round;  // the warps go on with the next channels in their order
+            if (next < 0) next += builder_warps;
             mbarrier_arrive(barriers.pixels_empty + 8 * pixel_turn.index());
             pixel_turn.advance();
             if ((four + 1) % fours != 0) continue;

@@ -7,7 +7,7 @@ namespace kiln {
 /// A thread's part: with g = lane / 4 and t = lane % 4, rows g and g + 8 of the warp's 16, places 8j + 2t and 8j + 2t + 1.
 using Accumulators = float[tile_places / 2];
 
-/// A tap in the map: the fixed part of its first box's place, and the rows that it is ahead, each a pitch of places.
+/// A tap in the map: the fixed part of its first box's place, and the rows that it is ahead, each a pitch of spots.
 struct Tap {
     unsigned fixed, rows;
 };
@@ -31,8 +31,8 @@ __device__ constexpr StepsOfMap steps_of_map() {
                 if (Rows::phase_of(ky) != phase_h) continue;
                 for (int kx = 0; kx < kernel_w; ++kx) {
                     if (Columns::phase_of(kx) != phase_w) continue;
-                    all[count].fixed = (phase_h * phases_w + phase_w) * map_places + Columns::shift(kx);
-                    all[count++].rows = Rows::shift(ky);
+                    all[count].fixed = phase_start(phase_h, phase_w) + Columns::shift(kx) * beside;
+                    all[count++].rows = Rows::shift(ky) * beside;
                 }
             }
         }
@@ -162,7 +162,7 @@ __device__ __forceinline__ void add_rows(float (&values)[count], unsigned thread
 /// A consumer's life.
 __device__ __forceinline__ void multiply_maps(const ForwardArguments& arguments, unsigned char* shared) {
     const Layout layout(arguments);
-    const Share share(layout);
+    const Share share(arguments, layout);
     const Barriers barriers(shared);
     const int warpgroup = __shfl_sync(0xffffffffu, static_cast<int>(threadIdx.x / 128), 0);
     const unsigned weights =
@@ -176,14 +176,18 @@ __device__ __forceinline__ void multiply_maps(const ForwardArguments& arguments,
         Accumulators sums;
 #pragma unroll
         for (int i = 0; i < tile_places / 2; ++i) sums[i] = 0;
+        if constexpr (are_beside) zero_chain<tile_places / 2>();
 #pragma unroll 1
-        for (int chunk = 0; chunk < chunks; ++chunk) {
-            Count<2> turn{done * chunks + chunk};
+        for (int chunk = 0; chunk < share.own_chunks; ++chunk) {
+            Count<2> turn{done * share.own_chunks + chunk};
             mbarrier_wait_parity(barriers.map_full + 8 * turn.index(), turn.parity());
             multiply<0>(sums, barriers, weights, turn.count * chunk_steps, maps + turn.index() * (map_bytes >> 4), layout.pitch,
                         barriers.map_empty + 8 * turn.index(), arguments.batch < 0);
         }
 
+        if constexpr (are_beside) {
+            if (Share::splits_of(arguments) > 1) add_parts(sums, arguments, share, shared);
+        }
         const unsigned thread = thread_index();
         float activations[tile_places / 4];
         activate_rows(sums, static_cast<const float*>(arguments.weights),

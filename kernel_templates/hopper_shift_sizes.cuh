@@ -20,6 +20,12 @@ constexpr int tile_places = static_cast<int>(spec::places);
 constexpr bool is_tf32 = spec::is_tf32 != 0;
 static_assert(tile_places % 32 == 0 && tile_places <= 192);
 
+// Images that lie beside each other: each spot of the map then has a place for each of them, and a tap is a shift by spots. Tiles
+// are whole rows of a strip, and several blocks may share a tile's channels.
+constexpr int beside = static_cast<int>(spec::beside);
+constexpr bool are_beside = beside > 1;
+static_assert(beside == 1 || beside == 8);
+
 // The reduction goes over chunks of `fours` groups of four channels. A k-step is one tap of eight channels, or two taps of four.
 // Batches of k-steps are one chain of products each: its sum starts at zero and is added, rounded to nearest, to running sums.
 constexpr int fours = static_cast<int>(spec::fours);
@@ -50,9 +56,18 @@ static_assert(stages >= long_steps);
 // The box map of a chunk: boxes, rounded and what rounding left of them, by groups of four channels and by phases; then places of
 // 16 bytes, one for each of the four channels' boxes.
 constexpr int map_parts = is_tf32 ? 1 : 2;
-constexpr int map_places = static_cast<int>(spec::map_places);
-constexpr int phase_bytes = 16 * map_places;
-constexpr int four_bytes = phases_h * phases_w * phase_bytes;
+constexpr int map_places = static_cast<int>(spec::map_places);      // of a phase whose taps reach as many rows as any do
+constexpr int short_places = static_cast<int>(spec::short_places);  // of the others
+__host__ __device__ constexpr bool is_short(int phase_h) {
+    return short_places < map_places && Rows::reach_of(phase_h) < Rows::reach;
+}
+/// Where a phase begins in the map: places before it.
+__host__ __device__ constexpr int phase_start(int phase_h, int phase_w) {
+    int start = 0;
+    for (int i = 0; i < phase_h; ++i) start += phases_w * (is_short(i) ? short_places : map_places);
+    return start + phase_w * (is_short(phase_h) ? short_places : map_places);
+}
+constexpr int four_bytes = 16 * phase_start(phases_h, 0);
 constexpr int part_bytes = fours * four_bytes;
 constexpr int map_bytes = map_parts * part_bytes;
 
@@ -110,7 +125,8 @@ constexpr int barriers_at = 0;
 constexpr int units_at = round_up(barriers_at + 8 * (2 * stages + 2 * pixel_stages + 6), 16);
 constexpr int runs_at = units_at + unit_places * 32;
 constexpr int columns_at = runs_at + most_runs * 16;
-constexpr int sums_at = columns_at + most_columns * 16;
+constexpr int last_at = columns_at + most_columns * 16;  // whether the block was the last of a unit's
+constexpr int sums_at = last_at + (are_beside ? 16 : 0);
 constexpr int pixels_at = round_up(sums_at + sum_rows * tile_places * 4, 128);
 constexpr int maps_at = round_up(pixels_at + pixel_stages * pixel_floats * 4, 128);
 constexpr int stages_at = round_up(maps_at + 2 * map_bytes, 128);

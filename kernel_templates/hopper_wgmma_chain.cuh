@@ -32,6 +32,11 @@ __device__ __forceinline__ void declare_chain() {
         asm volatile("add.f32 %0, %0, chain" #A ";\n\tadd.f32 %1, %1, chain" #B ";\n\t"                               \
                      "add.f32 %2, %2, chain" #C ";\n\tadd.f32 %3, %3, chain" #D ";"                                   \
                      : "+f"(sums[A]), "+f"(sums[B]), "+f"(sums[C]), "+f"(sums[D]))
+
+#define CHAIN_ZERO_FOUR(A, B, C, D)                                                                                   \
+    if constexpr (A < count)                                                                                          \
+        asm volatile("mov.f32 chain" #A ", 0f00000000;\n\tmov.f32 chain" #B ", 0f00000000;\n\t"                       \
+                     "mov.f32 chain" #C ", 0f00000000;\n\tmov.f32 chain" #D ", 0f00000000;")
 // clang-format on
 
 /// chain += A · B, or chain = A · B where not `accumulate`; factors are fp32 bit patterns of which the tensor core reads the
@@ -73,6 +78,35 @@ __device__ __forceinline__ void add_chain(float (&sums)[count]) {
     CHAIN_ADD_FOUR(84, 85, 86, 87);
     CHAIN_ADD_FOUR(88, 89, 90, 91);
     CHAIN_ADD_FOUR(92, 93, 94, 95);
+}
+
+/// chain = 0: what is done between the last products and this has the chain's registers.
+template <int count>
+__device__ __forceinline__ void zero_chain() {
+    CHAIN_ZERO_FOUR(0, 1, 2, 3);
+    CHAIN_ZERO_FOUR(4, 5, 6, 7);
+    CHAIN_ZERO_FOUR(8, 9, 10, 11);
+    CHAIN_ZERO_FOUR(12, 13, 14, 15);
+    CHAIN_ZERO_FOUR(16, 17, 18, 19);
+    CHAIN_ZERO_FOUR(20, 21, 22, 23);
+    CHAIN_ZERO_FOUR(24, 25, 26, 27);
+    CHAIN_ZERO_FOUR(28, 29, 30, 31);
+    CHAIN_ZERO_FOUR(32, 33, 34, 35);
+    CHAIN_ZERO_FOUR(36, 37, 38, 39);
+    CHAIN_ZERO_FOUR(40, 41, 42, 43);
+    CHAIN_ZERO_FOUR(44, 45, 46, 47);
+    CHAIN_ZERO_FOUR(48, 49, 50, 51);
+    CHAIN_ZERO_FOUR(52, 53, 54, 55);
+    CHAIN_ZERO_FOUR(56, 57, 58, 59);
+    CHAIN_ZERO_FOUR(60, 61, 62, 63);
+    CHAIN_ZERO_FOUR(64, 65, 66, 67);
+    CHAIN_ZERO_FOUR(68, 69, 70, 71);
+    CHAIN_ZERO_FOUR(72, 73, 74, 75);
+    CHAIN_ZERO_FOUR(76, 77, 78, 79);
+    CHAIN_ZERO_FOUR(80, 81, 82, 83);
+    CHAIN_ZERO_FOUR(84, 85, 86, 87);
+    CHAIN_ZERO_FOUR(88, 89, 90, 91);
+    CHAIN_ZERO_FOUR(92, 93, 94, 95);
 }
 
 }  // namespace kiln

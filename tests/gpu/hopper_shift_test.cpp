@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What only the shift family does: tiles of places that are no positions, strips of wide images, tiles of many images, and rings
-// that wrap. Shapes with more units than a GPU has multiprocessors are among them.
+// What only the shift family does: tiles of places that are no positions, strips of wide images, tiles of many images, images
+// beside each other whose channels blocks share, and rings that wrap. Shapes with more units than a GPU has multiprocessors are
+// among them.
 #include <algorithm>
 #include <cmath>
 #include <vector>
@@ -42,6 +43,10 @@ std::vector<RandomCase> shift_cases() {
     framed.padding = {3, 3};
     framed.dilation = 2;
     add(framed, {6, 5, 4});
+    ModelSpec outside = identity_spec(24, 130, 3, 1);  // taps of the last rows see nothing but padding
+    outside.padding = 1;
+    outside.dilation = 2;
+    add(outside, {40, 20, 23});
     ModelSpec sparse = identity_spec(8, 72, 3, {2, 3});
     sparse.stride = {2, 1};
     sparse.dilation = {1, 2};
@@ -51,6 +56,8 @@ std::vector<RandomCase> shift_cases() {
     ModelSpec point = identity_spec(72, 80, 1, 2);
     point.activation = Activation::sigmoid;
     add(point, {9, 31, 30});
+    add(identity_spec(70, 136, 3, 2), {13, 14, 14});  // images beside each other: not eights, and channels in parts
+    add(identity_spec(24, 80, 5, 3), {8, 19, 21});
     ModelSpec one_product = identity_spec(32, 128, 3, 2);
     one_product.math = Math::tf32;
     add(one_product, {4, 28, 29});
@@ -75,7 +82,7 @@ TEST_CASE("the shift family: a tile made for one shape serves any other") {
         const std::vector<Plan> plans = shift_plans(spec);
         if (plans.empty()) continue;
         for (const Shape& shape : {Shape{70, 6, 6}, Shape{2, 7, 700}, Shape{1, 500, 6}, Shape{3, 41, 45}, Shape{1, 20, 262}}) {
-            check_contract(drawn_case(spec, shape, 721), {plans.front()});
+            check_contract(drawn_case(spec, shape, 721), {plans.front(), plans.back()});
         }
     }
 }
@@ -115,6 +122,22 @@ TEST_CASE("the shift family: the largest error is within 4 units of S, or twice 
                      << ", " << in_channels << " channels" << (non_negative ? ", non-negative" : ""));
                 CHECK(largest_error_in_units(random, forward_once(random, plan)) <= allowed);
             }
+        }
+    }
+}
+
+TEST_CASE("the shift family: images beside each other, over memory that ends with the input", "[sanitizer]") {
+    ModelSpec padded = identity_spec(13, 70, 3, 1);
+    padded.padding = 1;
+    const std::vector<std::pair<ModelSpec, Shape>> cases{
+        {identity_spec(20, 136, 3, 2), {11, 10, 11}}, {padded, {9, 7, 8}}, {identity_spec(9, 70, 3, 2), {9, 8, 110}}};
+    for (auto [spec, shape] : cases) {
+        spec.expected = shape;
+        std::vector<Plan> plans = shift_plans(spec);
+        std::erase_if(plans, [](const Plan& plan) { return tile_value(plan.candidate.tile, "beside") == 1; });
+        if (plans.empty()) continue;
+        for (const std::size_t offset : {0U, 1U}) {
+            check_contract(drawn_case(spec, shape, 731), {plans.front(), plans.back()}, Tolerance::sum, offset);
         }
     }
 }

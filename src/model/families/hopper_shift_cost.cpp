@@ -24,8 +24,10 @@ constexpr std::int64_t most_chunk_steps = 13;  // k-steps
 /// What a chunk of channels costs one multiprocessor, in cycles. The constants were fitted to the runs in docs/kernel-log.md.
 struct ShiftChunkCost {
     double tensor, shared, builders;
+    bool beside;
 
-    ShiftChunkCost(const ModelSpec& spec, const ShiftTile& tile, const ShiftLayout& layout, const Rates& rates) {
+    ShiftChunkCost(const ModelSpec& spec, const ShiftTile& tile, const ShiftLayout& layout, const Rates& rates)
+        : beside(tile.beside > 1) {
         const auto steps = static_cast<double>(tile.chunk_steps(spec)), products = static_cast<double>(ShiftTile::products(spec));
         const auto places = static_cast<double>(tile.places), map_bytes = static_cast<double>(tile.map_bytes(spec));
         tensor = steps * products * places;  // two warpgroups, half a cycle a place each
@@ -39,9 +41,19 @@ struct ShiftChunkCost {
         const auto lines = rows_at_once * static_cast<double>(rows.step) + static_cast<double>(spec.kernel_size.height - 1);
         const auto loads = static_cast<double>(columns.step + spec.pool_kernel_size.width - 1);
         const auto boxes = rows_at_once * static_cast<double>(rows.phases() * columns.phases());
+        const bool clips = spec.padding.height > 0 || spec.padding.width > 0;  // some threads of a warp, so both ways are gone
+        if (beside) {
+            // A warp's threads read the same pixel of eight images, and channels those a step apart.
+            const double conflicts = columns.step % 4 == 0 ? 4 : columns.step % 2 == 0 ? 2 : 1;
+            const double column = (190 + 3 * conflicts * lines * loads + 28 * boxes) * (clips ? 1.6 : 1.0);
+            builders = 400 + static_cast<double>(tile.fours) *
+                                 (200 + 40 * static_cast<double>(layout.copies) +
+                                  static_cast<double>(layout.columns) / static_cast<double>(ShiftTile::builder_warps) * column);
+            shared += static_cast<double>(4 * layout.pixel_floats * tile.fours) / rates.shared_bytes_per_cycle;
+            return;
+        }
         const auto rounds = static_cast<double>(ceil_divide(ceil_divide(layout.columns, 8), ShiftTile::builder_warps));
         const double conflicts = columns.step % 4 == 0 ? 2 : 1;  // of banks: columns of neighbouring threads are a step apart
-        const bool clips = spec.padding.height > 0 || spec.padding.width > 0;  // some threads of a warp, so both ways are gone
         builders = 600 + static_cast<double>(tile.fours) *
                              (600 + rounds * (130 + 5 * conflicts * lines * loads + 18 * boxes) * (clips ? 1.6 : 1.0));
     }
@@ -50,6 +62,7 @@ struct ShiftChunkCost {
     [[nodiscard]] double cycles() const {
         std::array<double, 3> all{tensor, shared, builders};
         std::sort(all.begin(), all.end());
+        if (beside) return 1.08 * (all[2] + 0.03 * all[0]);
         return all[2] + 0.15 * all[1] + 0.35 * all[0];
     }
     [[nodiscard]] std::string limiter() const {
@@ -58,12 +71,20 @@ struct ShiftChunkCost {
     }
 };
 
+/// What a launch costs one multiprocessor, in cycles.
+double launch_cycles(const ModelSpec& spec, const ShiftTile& tile, const ShiftLayout& layout, const ShiftChunkCost& chunk,
+                     std::int64_t splits, std::int64_t multiprocessors) {
+    const std::int64_t units = layout.tiles * ShiftTile::filter_tiles(spec);
+    const auto waves = static_cast<double>(ceil_divide(units * splits, multiprocessors));
+    const auto chunks = static_cast<double>(ceil_divide(tile.chunks(spec), splits));
+    const double meeting = splits > 1 ? 17800 + 1400 * static_cast<double>(splits) : 0;
+    return waves * (chunks * chunk.cycles() + meeting) + 6000 * (waves - 1) + (tile.beside > 1 ? 5600 : 11500);
+}
+
 Candidate priced(const ModelSpec& spec, const ShiftTile& tile, const Shape& shape, const Rates& rates) {
-    const ShiftLayout layout = ShiftLayout::fitting(spec, tile, shape);
+    const auto [splits, layout] = shift_launch(spec, tile, shape, rates.multiprocessors);
     const ShiftChunkCost chunk(spec, tile, layout, rates);
-    const std::int64_t units = ceil_divide(layout.all_places, layout.tile_places) * ShiftTile::filter_tiles(spec);
-    const auto waves = static_cast<double>(ceil_divide(units, rates.multiprocessors));
-    const double cycles = waves * static_cast<double>(tile.chunks(spec)) * chunk.cycles() + 6000 * (waves - 1) + 11500;
+    const double cycles = launch_cycles(spec, tile, layout, chunk, splits, rates.multiprocessors);
     return {.tile = tile.render(), .predicted_us = cycles / (1000 * rates.clock_ghz), .limiter = chunk.limiter()};
 }
 
@@ -74,12 +95,12 @@ bool complete(ShiftTile& tile, const ModelSpec& spec, const Shape& shape, const 
     // filters.
     if (tile.places == 192 && (tile.chunk_steps(spec) > 9 || ShiftTile::filter_tiles(spec) > 2)) return false;
     // Where there is padding, threads find out for each pixel whether it is there: with more than one row, some boxes spilled.
-    tile.map_rows = spec.padding.height > 0 || spec.padding.width > 0 ? 1 : 3;
+    tile.map_rows = spec.padding.height > 0 || spec.padding.width > 0 ? 1 : tile.beside > 1 ? 4 : 3;
     while (tile.map_rows > 1 && tile.needed_builder_registers(spec) > tile.builder_registers()) --tile.map_rows;
     if (tile.needed_builder_registers(spec) > tile.builder_registers()) return false;
     const Size2 pooled = pooled_size_unchecked(spec, shape);
-    for (std::int64_t strips = 1; strips <= ceil_divide(pooled.width, 16); ++strips) {
-        tile.reserve(spec, shape, strips);
+    for (std::int64_t strips = 1; strips <= ceil_divide(pooled.width, tile.beside == 1 ? 16 : 8); ++strips) {
+        if (!tile.reserve(spec, shape, strips)) continue;
         for (const std::int64_t pixel_stages : {4, 3, 2}) {
             tile.pixel_stages = pixel_stages;
             for (const std::int64_t stages : {12, 10, 8}) {  // measured: 8 and two stages of pixels are better than 6 and three
@@ -92,6 +113,21 @@ bool complete(ShiftTile& tile, const ModelSpec& spec, const Shape& shape, const 
 }
 
 }  // namespace
+
+ShiftLaunch shift_launch(const ModelSpec& spec, const ShiftTile& tile, const Shape& shape, std::int64_t multiprocessors) {
+    ShiftLaunch launch{.layout = ShiftLayout::fitting(spec, tile, shape)};
+    if (tile.beside == 1) return launch;
+    const ShiftChunkCost chunk(spec, tile, launch.layout, rates_of(Arch::sm_90a));
+    double least = 0;
+    for (const std::int64_t splits : {1, 2, 3, 4, 6, 8}) {
+        if (splits > tile.chunks(spec)) break;
+        const double cycles = launch_cycles(spec, tile, launch.layout, chunk, splits, multiprocessors);
+        if (splits > 1 && cycles >= least) continue;
+        least = cycles;
+        launch.splits = splits;
+    }
+    return launch;
+}
 
 Candidate shift_cost(const ModelSpec& spec, const ShiftTile& tile, const Shape& shape) {
     return priced(spec, tile, shape, rates_of(Arch::sm_90a));
@@ -108,13 +144,17 @@ std::vector<Candidate> shift_candidates(const ModelSpec& spec) {
 
     ShiftTile tile;
     tile.steps = 3;
-    for (const std::int64_t places : {192, 160, 128, 96, 64}) {
-        tile.places = places;
-        for (const std::int64_t fours : {2, 1}) {
-            tile.fours = fours;
-            if (fours == 2 && spec.in_channels <= 4) continue;
-            if (fours == 1 && spec.kernel_size.height * spec.kernel_size.width == 1) continue;
-            if (complete(tile, spec, shape, rates)) candidates.push_back(priced(spec, tile, shape, rates));
+    for (const std::int64_t beside : {1, 8}) {
+        if (2 * shape.batch <= beside) continue;  // half of each tile or more would be padding
+        tile.beside = beside;
+        for (const std::int64_t places : {192, 160, 128, 96, 64}) {
+            tile.places = places;
+            for (const std::int64_t fours : {2, 1}) {
+                tile.fours = fours;
+                if (fours == 2 && spec.in_channels <= 4) continue;
+                if (fours == 1 && spec.kernel_size.height * spec.kernel_size.width == 1) continue;
+                if (complete(tile, spec, shape, rates)) candidates.push_back(priced(spec, tile, shape, rates));
+            }
         }
     }
     return candidates;

@@ -97,22 +97,32 @@ Family::BlockShape HopperShiftFamily::block(const ModelSpec& spec, const Tile& t
 LaunchGeometry HopperShiftFamily::geometry(const ModelSpec& spec, const Tile& tile, const Shape& shape,
                                            const DeviceLimits& limits) const {
     const ShiftTile shift = ShiftTile::from(tile);
-    const ShiftLayout layout = ShiftLayout::fitting(spec, shift, shape);
-    const std::int64_t tiles = ceil_divide(layout.all_places, layout.tile_places);
-    const std::int64_t units = tiles * ShiftTile::filter_tiles(spec);
+    const auto [splits, layout] = shift_launch(spec, shift, shape, limits.multiprocessors);
+    const std::int64_t filter_tiles = ShiftTile::filter_tiles(spec);
+    const std::int64_t units = layout.tiles * filter_tiles;
 
     LaunchGeometry geometry;
-    geometry.grid = std::min<std::int64_t>(units, limits.multiprocessors);
+    // A block that shares its channels with others has one unit.
+    geometry.grid = splits > 1 ? units * splits : std::min<std::int64_t>(units, limits.multiprocessors);
     geometry.block = static_cast<int>(ShiftTile::threads);
     geometry.shared_bytes = static_cast<int>(shift.shared_bytes(spec));
     geometry.counter_bytes = static_cast<std::size_t>(shape.batch) * sizeof(unsigned);
-    geometry.partial_bytes = static_cast<std::size_t>((shape.batch + tiles) * ShiftTile::filter_tiles(spec)) * sizeof(double);
+    geometry.partial_bytes = static_cast<std::size_t>((shape.batch + layout.tiles) * filter_tiles) * sizeof(double);
+    if (shift.beside > 1) {
+        const std::int64_t slots = round_up(layout.tiles * shift.beside * filter_tiles, 2);
+        geometry.partial_bytes = static_cast<std::size_t>(slots) * sizeof(double);
+        if (splits > 1) {  // the blocks' parts of the logits
+            geometry.counter_bytes += static_cast<std::size_t>(units) * sizeof(unsigned);
+            geometry.partial_bytes +=
+                static_cast<std::size_t>(units * splits * ShiftTile::filters * shift.places) * sizeof(float);
+        }
+    }
     geometry.layout = {units,
-                       layout.tile_places,
-                       layout.strips,
+                       layout.tile_spots | layout.tile_rows << 32,
+                       layout.strips | splits << 32,
                        layout.strip_width,
-                       layout.pixel_pitch,
-                       layout.pixel_channel_stride,
+                       layout.pixel_pitch | (layout.copies_fours ? std::int64_t{1} << 32 : 0),
+                       layout.pixel_channel_stride | layout.pixel_image_stride << 32,
                        shape.height * shape.width,
                        shape.batch * spec.in_channels * shape.height * shape.width};
     return geometry;

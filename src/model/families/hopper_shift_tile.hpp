@@ -14,12 +14,14 @@ namespace kiln {
 struct ShiftTile {
     static constexpr std::int64_t filters = 128, builder_warps = 6, threads = 512;
 
+    std::int64_t beside = 0;        ///< images whose positions are neighbours: 1 or 8
     std::int64_t places = 0;        ///< a multiple of 32, at most 192
     std::int64_t fours = 0;         ///< groups of four channels in a chunk: 1 or 2
     std::int64_t steps = 0;         ///< at most, in a batch
     std::int64_t stages = 0;        ///< k-steps of weights in shared memory
     std::int64_t map_rows = 0;      ///< that a builder's thread makes at a time
     std::int64_t map_places = 0;    ///< of each phase of a map
+    std::int64_t short_places = 0;  ///< of those whose taps reach fewer rows
     std::int64_t columns = 0;       ///< of a map, that threads make
     std::int64_t runs = 0;          ///< of pixels in a channel
     std::int64_t pixel_stages = 0;  ///< of four channels each
@@ -29,8 +31,8 @@ struct ShiftTile {
     [[nodiscard]] Tile render() const;
 
     /// Sets what depends on the map's size so that tiles at this shape are as large as they can be, and every other shape gets
-    /// some.
-    void reserve(const ModelSpec& spec, const Shape& shape, std::int64_t strips);
+    /// some; false if it cannot have tiles at this shape.
+    bool reserve(const ModelSpec& spec, const Shape& shape, std::int64_t strips);
 
     [[nodiscard]] static std::int64_t filter_tiles(const ModelSpec& spec);
     [[nodiscard]] std::int64_t chunks(const ModelSpec& spec) const;
@@ -55,16 +57,31 @@ struct ShiftTap {
 
 /// How a run-time shape is divided: kernel_templates/hopper_shift_units.cuh says what each is.
 struct ShiftLayout {
-    std::int64_t tile_places = 0;
+    std::int64_t tile_spots = 0;
+    std::int64_t tile_rows = 0;  ///< where images are beside each other
     std::int64_t strips = 0, strip_width = 0, pitch = 0, rows = 0;
     std::int64_t pixel_pitch = 0, pixel_channel_stride = 0;
-    std::int64_t all_places = 0;                                           ///< of the whole batch
-    std::int64_t map_places = 0, columns = 0, runs = 0, pixel_floats = 0;  ///< that a tile needs at most
+    bool copies_fours = false;                      ///< each image's pixels of four channels come at once, with what lies between
+    std::int64_t pixel_image_stride = 0;            ///< where images are beside each other
+    std::int64_t tiles = 0;                         ///< of the whole batch
+    std::int64_t map_places = 0, short_places = 0;  ///< that a tile needs at most
+    std::int64_t columns = 0, runs = 0, pixel_floats = 0;
+    std::int64_t copies = 0;  ///< of a stage of pixels
 
-    ShiftLayout(const ModelSpec& spec, const ShiftTile& tile, const Shape& shape, std::int64_t strips, std::int64_t tile_places);
+    ShiftLayout(const ModelSpec& spec, const ShiftTile& tile, const Shape& shape, std::int64_t strips, std::int64_t tile_spots);
+    /// Where images are beside each other: tiles of whole rows, of nearly equal height. `together`: four channels of an image
+    /// come in one copy, with what lies between.
+    [[nodiscard]] static ShiftLayout beside(const ModelSpec& spec, const ShiftTile& tile, const Shape& shape, std::int64_t strips,
+                                            std::int64_t most_rows, bool together);
     /// The fewest strips and the largest tile that fit.
     [[nodiscard]] static ShiftLayout fitting(const ModelSpec& spec, const ShiftTile& tile, const Shape& shape);
     [[nodiscard]] bool fits(const ShiftTile& tile) const;
+
+private:
+    ShiftLayout() = default;
+    [[nodiscard]] static ShiftLayout fitting_beside(const ModelSpec& spec, const ShiftTile& tile, const Shape& shape,
+                                                    std::int64_t most_strips);
+    void divide(const ModelSpec& spec, const Shape& shape, std::int64_t wished_strips);
 };
 
 }  // namespace kiln

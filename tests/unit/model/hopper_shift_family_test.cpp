@@ -22,6 +22,23 @@ namespace kiln {
 
 namespace {
 
+/// Small images of many channels, each time as many.
+ModelSpec very_deep() {
+    ModelSpec spec{.in_channels = 512, .out_channels = 512, .kernel_size = 3, .pool_kernel_size = 2};
+    spec.expected = Shape{.batch = 32, .height = 14, .width = 14};
+    return spec;
+}
+
+/// The best of the tiles in which so many images are beside each other.
+ShiftTile best_tile(const ModelSpec& spec, std::int64_t beside) {
+    std::vector<Candidate> candidates = HopperShiftFamily().candidates(spec, Arch::sm_90a);
+    std::erase_if(candidates, [&](const Candidate& candidate) { return ShiftTile::from(candidate.tile).beside != beside; });
+    const auto best = std::min_element(candidates.begin(), candidates.end(),
+                                       [](const Candidate& a, const Candidate& b) { return a.predicted_us < b.predicted_us; });
+    REQUIRE(best != candidates.end());
+    return ShiftTile::from(best->tile);
+}
+
 ModelSpec middle() {
     ModelSpec spec{.in_channels = 64, .out_channels = 128, .kernel_size = 3, .pool_kernel_size = 2};
     spec.expected = Shape{.batch = 32, .height = 56, .width = 56};
@@ -67,7 +84,7 @@ TEST_CASE("All candidates of the Hopper shift family differ and are within the l
 TEST_CASE("A Hopper shift tile has a layout for every shape that fits what was set aside") {
     const std::vector<Shape> shapes{{1, 4, 4},    {3, 5, 2000}, {2, 300, 4},  {9, 9, 9},
                                     {1, 64, 131}, {70, 6, 6},   {1, 4, 4000}, {1, 3000, 3000}};
-    std::vector<ModelSpec> specs{middle()};
+    std::vector<ModelSpec> specs{middle(), very_deep()};
     const std::vector<std::optional<Shape>> expected{std::nullopt, Shape{1, 16, 16}, Shape{8, 64, 64}, Shape{128, 28, 300}};
     for (std::uint32_t seed = 1; seed <= 30; ++seed) {
         for (const auto& shape : expected) {
@@ -86,7 +103,7 @@ TEST_CASE("A Hopper shift tile has a layout for every shape that fits what was s
                                           << to_string(candidate.tile));
                 const ShiftLayout layout = ShiftLayout::fitting(spec, tile, shape);
                 CHECK(layout.fits(tile));
-                CHECK(layout.tile_places <= tile.places);
+                CHECK(layout.tile_spots * tile.beside <= tile.places);
                 CHECK(layout.strips * layout.strip_width >= pooled.width);
                 CHECK((layout.strips - 1) * layout.strip_width < pooled.width);
             }
@@ -95,16 +112,42 @@ TEST_CASE("A Hopper shift tile has a layout for every shape that fits what was s
 }
 
 TEST_CASE("Places of a Hopper shift layout: positions, and what the taps reach beyond them") {
-    const auto candidates = HopperShiftFamily().candidates(middle(), Arch::sm_90a);
-    const auto best = std::min_element(candidates.begin(), candidates.end(),
-                                       [](const Candidate& a, const Candidate& b) { return a.predicted_us < b.predicted_us; });
-    const ShiftTile tile = ShiftTile::from(best->tile);
+    const ShiftTile tile = best_tile(middle(), 1);
     const ShiftLayout layout = ShiftLayout::fitting(middle(), tile, *middle().expected);
     CHECK(layout.pitch == 28);  // 27 positions and one more
     CHECK(layout.rows == 28);
-    CHECK(layout.all_places == 32 * 28 * 28);
+    CHECK(layout.tile_spots == 192);
     CHECK(layout.map_places == 192 + 28 + 1);
-    CHECK(ceil_divide(layout.all_places, layout.tile_places) == 131);  // one round of 132 multiprocessors
+    CHECK(layout.tiles == 131);  // of 32 x 28 x 28 spots: one round of 132 multiprocessors
+}
+
+TEST_CASE("Images beside each other: a Hopper shift tile is whole rows of eight images") {
+    const ShiftTile tile = best_tile(very_deep(), 8);
+    const ShiftLayout layout = ShiftLayout::fitting(very_deep(), tile, *very_deep().expected);
+    CHECK(tile.places == 160);
+    CHECK(layout.pitch == 7);  // 6 positions and one more
+    CHECK(layout.tile_rows == 3);
+    CHECK(layout.tile_spots == 3 * 7 - 1);
+    CHECK(layout.map_places == 8 * (4 * 7));
+    CHECK(layout.short_places == 8 * (3 * 7));
+    CHECK(layout.tiles == 4 * 2);
+    CHECK(layout.pixel_channel_stride == 14 * 14);  // four channels in one copy
+    CHECK(layout.copies == 8);
+    for (std::int64_t batch : {1, 7, 8, 9, 33}) {
+        CHECK(ShiftLayout::fitting(very_deep(), tile, {.batch = batch, .height = 14, .width = 14}).tiles ==
+              2 * ceil_divide(batch, 8));
+    }
+}
+
+TEST_CASE("Geometry of the Hopper shift family: blocks share the channels of few tiles, and have room for their parts") {
+    const DeviceLimits limits{.multiprocessors = 132, .shared_bytes_per_block = 227 * 1024, .blocks_per_multiprocessor = 1};
+    const ShiftTile tile = best_tile(very_deep(), 8);
+    const auto geometry = HopperShiftFamily().geometry(very_deep(), tile.render(), *very_deep().expected, limits);
+    CHECK(geometry.layout[0] == 32);  // units: 8 tiles and 4 of filters
+    CHECK(geometry.layout[2] >> 32 == 4);
+    CHECK(geometry.grid == 128);
+    CHECK(geometry.counter_bytes == (32 + 32) * sizeof(unsigned));
+    CHECK(geometry.partial_bytes == 32 * 2 * 4 * sizeof(double) + std::size_t{128} * 128 * 160 * sizeof(float));
 }
 
 TEST_CASE("Taps of the Hopper shift family come in the order of their boxes") {
@@ -166,6 +209,7 @@ TEST_CASE("Geometry of the Hopper shift family: a wave of blocks at most, and ro
     const HopperShiftFamily family;
     const DeviceLimits limits{.multiprocessors = 132, .shared_bytes_per_block = 227 * 1024, .blocks_per_multiprocessor = 1};
     for (const Candidate& candidate : family.candidates(middle(), Arch::sm_90a)) {
+        if (ShiftTile::from(candidate.tile).beside > 1) continue;
         const auto geometry = family.geometry(middle(), candidate.tile, *middle().expected, limits);
         INFO(to_string(candidate.tile));
         CHECK(geometry.grid <= 132);
