@@ -16,7 +16,7 @@ __host__ __device__ constexpr int largest_divisor(int value, int most) {
     while (value % divisor != 0) --divisor;
     return divisor;
 }
-constexpr int rows_at_once = stages_are_equal ? largest_divisor(stage_rows, pads ? 4 : 7) : 1;
+constexpr int rows_at_once = stages_are_equal ? largest_divisor(stage_rows, pads ? 2 : 7) : 1;
 constexpr int pieces_at_once = larger(1, smaller(4, 8 / rows_at_once));  // of each row, for a branch
 
 struct Producer {

@@ -76,7 +76,7 @@ std::int64_t StreamTile::pass_stages(const ModelSpec& spec) const {
 }
 std::int64_t StreamTile::rows_at_once(const ModelSpec& spec) const {
     if (kept_rows(spec) % stage_rows != 0 || unit_rows(spec) % stage_rows != 0) return 1;
-    std::int64_t rows = std::min<std::int64_t>(stage_rows, pads(spec) ? 4 : 7);
+    std::int64_t rows = std::min<std::int64_t>(stage_rows, pads(spec) ? 2 : 7);
     while (stage_rows % rows != 0) --rows;
     return rows;
 }
