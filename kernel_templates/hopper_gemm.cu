@@ -42,8 +42,7 @@
 //        k:  0   1   2   3  |  4   5   6   7
 //   row g    t=0 t=1 t=2 t=3|t=0 t=1 t=2 t=3      column k ↔ place 8·step + k of the chunk: four channels of one tap, whose maps
 //   lie row g+8  ……             |                     8 banks apart, × 8 neighbouring positions = 32 banks
-extern "C" __global__ void __launch_bounds__(kiln::threads, 1)
-    kiln_forward(const __grid_constant__ ForwardArguments arguments) {
+extern "C" __global__ void __launch_bounds__(kiln::threads, 1) kiln_forward(const __grid_constant__ ForwardArguments arguments) {
     using namespace kiln;
     extern __shared__ __align__(1024) unsigned char shared[];
     if (threadIdx.x == 0) {

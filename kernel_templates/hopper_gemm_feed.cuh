@@ -84,8 +84,8 @@ struct WeightFeed {
     }
 };
 
-/// Read from shared memory at every poll, the share of the work slows the warp down; where it feeds little, it has no registers for
-/// a copy.
+/// Read from shared memory at every poll, the share of the work slows the warp down; where it feeds little, it has no registers
+/// for a copy.
 template <bool copies>
 struct FeedersShare {
     using Type = const Share&;

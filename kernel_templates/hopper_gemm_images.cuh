@@ -40,8 +40,7 @@ __device__ __forceinline__ void finish_images(const ForwardArguments& arguments,
     for (Index index = share.first; index < share.units; index += share.step) {
         mbarrier_wait_parity(barriers.sums_full + 8 * turn.index, turn.parity);
         add_images(arguments, layout, reinterpret_cast<const Unit*>(shared + units_at)[unit_turn.index], share,
-                   Share::filter_tile(index),
-                   reinterpret_cast<const float*>(shared + sums_at) + turn.index * tile_positions);
+                   Share::filter_tile(index), reinterpret_cast<const float*>(shared + sums_at) + turn.index * tile_positions);
         mbarrier_arrive(barriers.sums_empty + 8 * turn.index);
         turn.advance();
         unit_turn.advance();

@@ -13,8 +13,8 @@ constexpr int builder_warps = 4 * builders - 2;
 constexpr int threads = 128 * (warpgroups + builders);
 constexpr int feeding_warp = threads / 32 - 2, finishing_warp = threads / 32 - 1;
 
-// The tile: a run of positions (n, i, j), flattened, by `filters` filters. `fixed_splits` blocks of a cluster divide the channels;
-// 0: as many as the launch says, up to `most_splits`.
+// The tile: a run of positions (n, i, j), flattened, by `filters` filters. `fixed_splits` blocks of a cluster divide the
+// channels; 0: as many as the launch says, up to `most_splits`.
 constexpr int tile_positions = 64 * warpgroups;
 constexpr int filters = static_cast<int>(spec::filters);
 constexpr int filter_tiles = ceil_divide(out_channels, filters);
@@ -62,7 +62,7 @@ constexpr int step_bytes = operand_bytes * (products == Products::tf32 ? 1 : 2);
 constexpr int stages = static_cast<int>(spec::stages);
 constexpr int stage_bytes = long_steps * step_bytes;
 constexpr int most_chunks = ceil_divide(chunks, fixed_splits == 0 ? 1 : fixed_splits);  // of a block
-constexpr bool weights_stay = filter_tiles == 1 && most_chunks * batches <= stages;  // they are fetched once
+constexpr bool weights_stay = filter_tiles == 1 && most_chunks * batches <= stages;     // they are fetched once
 constexpr int bias_bytes = round_up(filter_tiles * filters * 4, 128);
 
 /// The first k-step of a chunk's batch, and how many it has.

@@ -127,8 +127,8 @@ struct Segments {
     }
 };
 
-/// Which units and channels a block has: units are dealt out in turn; of a cluster, which has one unit, each block has a part of the
-/// channels. Worked out once, and read from shared memory where it is used: consumers have no registers for it.
+/// Which units and channels a block has: units are dealt out in turn; of a cluster, which has one unit, each block has a part of
+/// the channels. Worked out once, and read from shared memory where it is used: consumers have no registers for it.
 struct __align__(16) Share {
     Index first, step, units;
     int first_chunk, last_chunk;  // the last is past it
@@ -142,7 +142,9 @@ struct __align__(16) Share {
         first_chunk = chunks * rank / splits;
         last_chunk = chunks * (rank + 1) / splits;
     }
-    __device__ __forceinline__ Index unit(unsigned before) const { return first + before * step; }
+    __device__ __forceinline__ Index unit(unsigned before) const {
+        return first + before * step;
+    }
     __device__ __forceinline__ static int splits_of(const ForwardArguments& arguments) {
         return fixed_splits == 0 ? static_cast<int>(arguments.layout[2] >> 1) : fixed_splits;
     }
