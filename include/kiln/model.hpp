@@ -64,7 +64,9 @@ public:
 
     /// Computes `y[n]` for every image of `x`, in one launch.
     ///
-    /// Asynchronous on `stream`; allocates, loads, compiles and synchronises nothing, and can be captured in a CUDA graph.
+    /// Asynchronous on `stream`; allocates, loads, compiles and synchronises nothing, and can be captured in a CUDA graph. On
+    /// Hopper its blocks may start while the kernel in front of it in the stream ends, and let one behind it do the same if that
+    /// one asks for it (programmatic dependent launch); they touch `x`, `y` and the workspace when the former has ended.
     /// @param x device memory, `[batch, in_channels, height, width]`, row-major fp32, aligned to 4 bytes
     /// @param y device memory, `[batch]` fp32, aligned to 4 bytes; every element is written; must not overlap `x`
     /// @param stream a stream of the model's device; null is the default stream
