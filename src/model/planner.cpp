@@ -29,10 +29,9 @@ std::vector<std::vector<double>> times_at(const ModelSpec& spec, const std::vect
     return times;
 }
 
-/// Where the shape is not known: how much longer than the best plan of each shape a plan takes, as a mean in which the worst
-/// shapes count most; times what the best plans take, for a figure in µs.
+/// Where the shape is not known: how much longer than the best plan of each shape a plan takes, as a root mean square, in which
+/// the worst shapes count most; times what the best plans take, for a figure in µs.
 void rank_by_regret(const ModelSpec& spec, std::vector<Plan>& plans, const std::vector<Shape>& shapes, const Arch& arch) {
-    constexpr double power = 3;
     const std::vector<std::vector<double>> times = times_at(spec, plans, shapes, arch);
     const auto count = static_cast<double>(shapes.size());
     std::vector<double> least = times.front();
@@ -43,9 +42,9 @@ void rank_by_regret(const ModelSpec& spec, std::vector<Plan>& plans, const std::
     for (const double us : least) logarithms += std::log(us);
     const double typical_us = std::exp(logarithms / count);
     for (std::size_t plan = 0; plan < plans.size(); ++plan) {
-        double sum = 0;
-        for (std::size_t i = 0; i < least.size(); ++i) sum += std::pow(times[plan][i] / least[i], power);
-        plans[plan].candidate.predicted_us = typical_us * std::pow(sum / count, 1 / power);
+        double squares = 0;
+        for (std::size_t i = 0; i < least.size(); ++i) squares += times[plan][i] / least[i] * (times[plan][i] / least[i]);
+        plans[plan].candidate.predicted_us = typical_us * std::sqrt(squares / count);
     }
 }
 
