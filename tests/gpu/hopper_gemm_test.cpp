@@ -15,25 +15,8 @@ using namespace kiln::test;
 
 namespace {
 
-/// Every few of the family's tiles, the best among them; empty on other archs.
 std::vector<Plan> gemm_plans(const ModelSpec& spec, std::size_t count) {
-    std::vector<Plan> all, some;
-    for (Plan& plan : enumerate_plans(spec, device_arch())) {
-        if (plan.family->name() == "hopper_gemm") all.push_back(std::move(plan));
-    }
-    const std::size_t step = all.size() / count + 1;
-    for (std::size_t index = 0; index < all.size(); index += step) some.push_back(all[index]);
-    return some;
-}
-
-void check_repeats(const RandomCase& random, const Plan& plan) {
-    INFO(to_string(plan.candidate.tile) << ", spec " << describe(random.spec));
-    const Model model = model_of(random, plan);
-    Forward forward(model, random);
-    const std::vector<float> first = forward.run();
-    int different = 0;
-    for (int repeat = 0; repeat < 20; ++repeat) different += forward.run() == first ? 0 : 1;
-    CHECK(different == 0);
+    return some_of(plans_of_family(spec, "hopper_gemm"), count);
 }
 
 }  // namespace
@@ -51,7 +34,7 @@ TEST_CASE("the gemm family: one kernel divides the channels by as many blocks as
         for (const Plan& plan : plans) {
             chosen.insert(gemm_launch(spec, GemmTile::from(plan.candidate.tile), shape, 132).splits);
         }
-        check_repeats(random, plans.front());
+        check_same_bits(random, plans.front());
     }
     CHECK(chosen.size() >= 4);
 }

@@ -17,13 +17,8 @@ using namespace kiln::test;
 
 namespace {
 
-/// The family's tiles; empty on other archs.
 std::vector<Plan> shift_plans(const ModelSpec& spec) {
-    std::vector<Plan> plans;
-    for (Plan& plan : enumerate_plans(spec, device_arch())) {
-        if (plan.family->name() == "hopper_shift") plans.push_back(std::move(plan));
-    }
-    return plans;
+    return plans_of_family(spec, "hopper_shift");
 }
 
 std::vector<RandomCase> shift_cases() {
@@ -90,14 +85,7 @@ TEST_CASE("the shift family: a tile made for one shape serves any other") {
 TEST_CASE("the shift family: the same bits again and again, whatever was in memory before") {
     for (const RandomCase& random : shift_cases()) {
         const std::vector<Plan> plans = shift_plans(random.spec);
-        if (plans.empty()) continue;
-        INFO(to_string(plans.front().candidate.tile) << ", spec " << describe(random.spec));
-        const Model model = model_of(random, plans.front());
-        Forward forward(model, random);
-        const std::vector<float> first = forward.run();
-        int different = 0;
-        for (int repeat = 0; repeat < 20; ++repeat) different += forward.run() == first ? 0 : 1;
-        CHECK(different == 0);
+        if (!plans.empty()) check_same_bits(random, plans.front());
     }
 }
 

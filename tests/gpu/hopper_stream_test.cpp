@@ -15,15 +15,8 @@ using namespace kiln::test;
 
 namespace {
 
-/// Every few of the family's tiles, the best among them; empty on other archs.
 std::vector<Plan> stream_plans(const ModelSpec& spec) {
-    std::vector<Plan> all, some;
-    for (Plan& plan : enumerate_plans(spec, device_arch())) {
-        if (plan.family->name() == "hopper_stream") all.push_back(std::move(plan));
-    }
-    const std::size_t step = all.size() / 6 + 1;
-    for (std::size_t index = 0; index < all.size(); index += step) some.push_back(all[index]);
-    return some;
+    return some_of(plans_of_family(spec, "hopper_stream"), 6);
 }
 
 ModelSpec spec_of(std::int64_t in_channels, std::int64_t out_channels, Size2 kernel, Size2 pool) {
@@ -112,14 +105,6 @@ TEST_CASE("the streaming family: images of NaN alone change no bit of their neig
 
 TEST_CASE("the streaming family: the same bits again and again, whatever was in memory before") {
     for (const RandomCase& random : cases()) {
-        for (const Plan& plan : stream_plans(random.spec)) {
-            INFO(to_string(plan.candidate.tile) << ", spec " << describe(random.spec));
-            const Model model = model_of(random, plan);
-            Forward forward(model, random);
-            const std::vector<float> first = forward.run();
-            int different = 0;
-            for (int repeat = 0; repeat < 10; ++repeat) different += forward.run() == first ? 0 : 1;
-            CHECK(different == 0);
-        }
+        for (const Plan& plan : stream_plans(random.spec)) check_same_bits(random, plan);
     }
 }

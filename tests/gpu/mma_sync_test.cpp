@@ -18,13 +18,9 @@ namespace {
 
 /// Every few of the tiles whose warps divide k, the best among them; empty on archs without the family.
 std::vector<Plan> dividing_plans(const ModelSpec& spec) {
-    std::vector<Plan> all, some;
-    for (Plan& plan : enumerate_plans(spec, device_arch())) {
-        if (plan.family->name() == "mma_sync" && MmaTile::from(plan.candidate.tile).k_warps > 1) all.push_back(std::move(plan));
-    }
-    const std::size_t step = all.size() / 6 + 1;
-    for (std::size_t index = 0; index < all.size(); index += step) some.push_back(all[index]);
-    return some;
+    std::vector<Plan> plans = plans_of_family(spec, "mma_sync");
+    std::erase_if(plans, [](const Plan& plan) { return MmaTile::from(plan.candidate.tile).k_warps == 1; });
+    return some_of(std::move(plans), 6);
 }
 
 std::vector<RandomCase> dividing_cases() {
@@ -55,15 +51,7 @@ TEST_CASE("the mma.sync family: warps that divide k meet the contract, with the 
         if (plans.empty()) continue;
         compile_ahead(random.spec, plans);
         check_contract(random, plans);
-        for (const Plan& plan : plans) {
-            INFO(to_string(plan.candidate.tile) << ", spec " << describe(random.spec));
-            const Model model = model_of(random, plan);
-            Forward forward(model, random);
-            const std::vector<float> first = forward.run();
-            int different = 0;
-            for (int repeat = 0; repeat < 10; ++repeat) different += forward.run() == first ? 0 : 1;
-            CHECK(different == 0);
-        }
+        for (const Plan& plan : plans) check_same_bits(random, plan);
     }
 }
 

@@ -40,4 +40,14 @@ void check_contract_in_every_family(const std::vector<RandomCase>& cases, Tolera
     for (const RandomCase& each : cases) check_contract(each, best_plan_of_each_family(each.spec), tolerance, offset);
 }
 
+void check_same_bits(const RandomCase& random, const Plan& plan) {
+    INFO(plan.family->name() << " " << to_string(plan.candidate.tile) << ", spec " << describe(random.spec));
+    const Model model = model_of(random, plan);
+    Forward forward(model, random);
+    const std::vector<float> first = forward.run();
+    int different = 0;
+    for (int repeat = 0; repeat < 20; ++repeat) different += forward.run() == first ? 0 : 1;
+    CHECK(different == 0);
+}
+
 }  // namespace kiln::test

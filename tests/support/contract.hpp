@@ -23,4 +23,7 @@ void check_contract(const RandomCase& random, const std::vector<Plan>& plans, To
 void check_contract_in_every_family(const std::vector<RandomCase>& cases, Tolerance tolerance = Tolerance::sum,
                                     std::size_t offset = 0);
 
+/// The same forward with the same bits again and again, whatever was in the output and the workspace before.
+void check_same_bits(const RandomCase& random, const Plan& plan);
+
 }  // namespace kiln::test

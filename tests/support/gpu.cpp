@@ -76,6 +76,19 @@ std::vector<Plan> legal_plans(const ModelSpec& spec) {
     return plans;
 }
 
+std::vector<Plan> plans_of_family(const ModelSpec& spec, std::string_view family) {
+    std::vector<Plan> plans = enumerate_plans(spec, device_arch());
+    std::erase_if(plans, [&](const Plan& plan) { return plan.family->name() != family; });
+    return plans;
+}
+
+std::vector<Plan> some_of(std::vector<Plan> plans, std::size_t count) {
+    std::vector<Plan> some;
+    const std::size_t step = plans.size() / count + 1;
+    for (std::size_t index = 0; index < plans.size(); index += step) some.push_back(std::move(plans[index]));
+    return some;
+}
+
 std::vector<Plan> best_plan_of_each_family(const ModelSpec& spec) {
     std::vector<Plan> best;
     std::set<const Family*> seen;

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include <kiln/kiln.hpp>
@@ -53,6 +54,12 @@ extern template class DeviceArray<float>;
 
 /// The best of them for each family: what a test of results loops over.
 [[nodiscard]] std::vector<Plan> best_plan_of_each_family(const ModelSpec& spec);
+
+/// A family's plans of a spec on this GPU, the best first; none on archs without it.
+[[nodiscard]] std::vector<Plan> plans_of_family(const ModelSpec& spec, std::string_view family);
+
+/// About `count` of them, evenly, the first among them.
+[[nodiscard]] std::vector<Plan> some_of(std::vector<Plan> plans, std::size_t count);
 
 /// Compiles these plans into the cache on every core, so that the models that follow find them there.
 void compile_ahead(const std::vector<ModelSpec>& specs);  ///< the best plan of each family
