@@ -109,14 +109,12 @@ __device__ __forceinline__ int bank_offset(int channel) {
     return (channel & 1) * bank_first_bit + (channel >> 1 & 1) * bank_second_bit;
 }
 
-// Shared memory: where warps are, weights and bias, rings. Idle lanes may read this far past a row, so the ring ends
-// with as much.
+// Shared memory: where warps are, weights and bias, rings. Idle lanes may read past a row by as much as a pair of positions has
+// columns, so the host leaves that behind the rings (StreamTile::ring_bytes).
 constexpr int most_pending = 4;
 constexpr int station_bytes = 104;
 constexpr int weights_offset = round_up(16 + station_bytes * warps, 128);
 constexpr int ring_offset = round_up(weights_offset + weights_bytes, 128);
-constexpr int ring_tail = round_up(4 * (lead + pair_columns + 4), 128);
-constexpr int ring_bytes = static_cast<int>(spec::shared_bytes) - ring_offset - ring_tail;
 constexpr int slot_head_bytes = 128;
 
 }  // namespace kiln
