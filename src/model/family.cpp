@@ -23,13 +23,4 @@ std::string to_string(const Tile& tile) {
     return text;
 }
 
-std::optional<double> Family::predicted_us(const ModelSpec& spec, const Tile& tile, const Shape& shape, const Arch& arch) const {
-    ModelSpec at_shape = spec;
-    at_shape.expected = shape;
-    for (const Candidate& each : candidates(at_shape, arch)) {
-        if (each.tile == tile) return each.predicted_us;
-    }
-    return std::nullopt;
-}
-
 }  // namespace kiln

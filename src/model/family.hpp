@@ -4,7 +4,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -74,10 +73,9 @@ public:
     /// The legal tiles for this spec on this arch, in any order; empty if the family cannot serve it.
     [[nodiscard]] virtual std::vector<Candidate> candidates(const ModelSpec& spec, const Arch& arch) const = 0;
 
-    /// What one of its tiles takes at another shape. By itself looks the tile up among that shape's candidates, which is slow and
-    /// gives nothing where the tile is none of them: families whose costs are a function of the tile say so instead.
-    [[nodiscard]] virtual std::optional<double> predicted_us(const ModelSpec& spec, const Tile& tile, const Shape& shape,
-                                                             const Arch& arch) const;
+    /// What one of its tiles takes at another shape than it was made for, in µs.
+    [[nodiscard]] virtual double predicted_us(const ModelSpec& spec, const Tile& tile, const Shape& shape,
+                                              const Arch& arch) const = 0;
 
     /// Weights and bias as the kernel wants them, scaled by 1/(Ph·Pw) (and -log2 e for sigmoid) in double before rounding.
     [[nodiscard]] virtual std::vector<std::byte> pack(const ModelSpec& spec, const Tile& tile, const Weights& weights) const = 0;

@@ -13,18 +13,14 @@ namespace kiln {
 
 namespace {
 
-/// What each plan takes at each of these shapes; where it cannot be told for one, as long per image as at the first.
+/// What each plan takes at each of these shapes.
 std::vector<std::vector<double>> times_at(const ModelSpec& spec, const std::vector<Plan>& plans, const std::vector<Shape>& shapes,
                                           const Arch& arch) {
     std::vector<std::vector<double>> times;
     times.reserve(plans.size());
     for (const Plan& plan : plans) {
         std::vector<double>& row = times.emplace_back();
-        for (const Shape& shape : shapes) {
-            const double grown = static_cast<double>(shape.batch) / static_cast<double>(shapes.front().batch);
-            row.push_back(
-                plan.family->predicted_us(spec, plan.candidate.tile, shape, arch).value_or(plan.candidate.predicted_us * grown));
-        }
+        for (const Shape& shape : shapes) row.push_back(plan.family->predicted_us(spec, plan.candidate.tile, shape, arch));
     }
     return times;
 }

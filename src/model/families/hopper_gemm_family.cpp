@@ -75,8 +75,7 @@ std::vector<Candidate> HopperGemmFamily::candidates(const ModelSpec& spec, const
     return gemm_candidates(spec);
 }
 
-std::optional<double> HopperGemmFamily::predicted_us(const ModelSpec& spec, const Tile& tile, const Shape& shape,
-                                                     const Arch& /*arch*/) const {
+double HopperGemmFamily::predicted_us(const ModelSpec& spec, const Tile& tile, const Shape& shape, const Arch& /*arch*/) const {
     return gemm_cost(spec, GemmTile::from(tile), shape).predicted_us;
 }
 

@@ -38,8 +38,7 @@ std::vector<Candidate> HopperShiftFamily::candidates(const ModelSpec& spec, cons
     return shift_candidates(spec);
 }
 
-std::optional<double> HopperShiftFamily::predicted_us(const ModelSpec& spec, const Tile& tile, const Shape& shape,
-                                                      const Arch& /*arch*/) const {
+double HopperShiftFamily::predicted_us(const ModelSpec& spec, const Tile& tile, const Shape& shape, const Arch& /*arch*/) const {
     return shift_cost(spec, ShiftTile::from(tile), shape).predicted_us;
 }
 

@@ -72,8 +72,7 @@ std::vector<Candidate> HopperStreamFamily::candidates(const ModelSpec& spec, con
     return candidates;
 }
 
-std::optional<double> HopperStreamFamily::predicted_us(const ModelSpec& spec, const Tile& tile, const Shape& shape,
-                                                       const Arch& arch) const {
+double HopperStreamFamily::predicted_us(const ModelSpec& spec, const Tile& tile, const Shape& shape, const Arch& arch) const {
     return stream_cost(spec, StreamTile::from(tile), shape, arch).predicted_us;
 }
 

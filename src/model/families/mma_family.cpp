@@ -8,6 +8,7 @@
 
 #include "model/families/mma_cost.hpp"
 #include "model/families/mma_tile.hpp"
+#include "model/families/ranked_tiles.hpp"
 #include "model/families/tf32.hpp"
 #include "model/families/tile_geometry.hpp"
 #include "model/geometry.hpp"
@@ -124,29 +125,11 @@ std::vector<Candidate> MmaFamily::candidates(const ModelSpec& spec, const Arch& 
     // Where the shape is not known, the best of the two that differ most.
     std::vector<Shape> shapes = tuning_shapes(spec);
     shapes.resize(std::min<std::size_t>(shapes.size(), 2));
-    std::vector<Candidate> candidates;
-    std::vector<bool> is_listed(tiles.size());
-    std::vector<std::pair<MmaCost, std::size_t>> ranked(tiles.size());
-    for (const Shape& shape : shapes) {
-        for (std::size_t index = 0; index < tiles.size(); ++index) {
-            ranked[index] = {mma_cost(spec, tiles[index], windows, shape, rates), index};
-        }
-        const auto count = static_cast<std::ptrdiff_t>(std::min(tiles.size(), most_mma_candidates / shapes.size()));
-        std::partial_sort(ranked.begin(), ranked.begin() + count, ranked.end(), [](const auto& a, const auto& b) {
-            return std::pair(a.first.predicted_us, a.second) < std::pair(b.first.predicted_us, b.second);
-        });
-        for (auto each = ranked.begin(); each != ranked.begin() + count; ++each) {
-            const auto& [cost, index] = *each;
-            if (is_listed[index]) continue;
-            is_listed[index] = true;
-            candidates.push_back({tiles[index].render(spec), cost.predicted_us, cost.limiter});
-        }
-    }
-    return candidates;
+    return best_at_shapes(spec, tiles, shapes, most_mma_candidates,
+                          [&](const MmaTile& tile, const Shape& shape) { return mma_cost(spec, tile, windows, shape, rates); });
 }
 
-std::optional<double> MmaFamily::predicted_us(const ModelSpec& spec, const Tile& tile, const Shape& shape,
-                                              const Arch& arch) const {
+double MmaFamily::predicted_us(const ModelSpec& spec, const Tile& tile, const Shape& shape, const Arch& arch) const {
     return mma_cost(spec, MmaTile::from(tile), tile_windows(spec), shape, rates_of(arch)).predicted_us;
 }
 

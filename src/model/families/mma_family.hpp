@@ -12,8 +12,8 @@ public:
     [[nodiscard]] std::string_view name() const override { return "mma_sync"; }
     [[nodiscard]] bool uses_tf32() const override { return true; }
     [[nodiscard]] std::vector<Candidate> candidates(const ModelSpec& spec, const Arch& arch) const override;
-    [[nodiscard]] std::optional<double> predicted_us(const ModelSpec& spec, const Tile& tile, const Shape& shape,
-                                                     const Arch& arch) const override;
+    [[nodiscard]] double predicted_us(const ModelSpec& spec, const Tile& tile, const Shape& shape,
+                                      const Arch& arch) const override;
     [[nodiscard]] std::vector<std::byte> pack(const ModelSpec& spec, const Tile& tile, const Weights& weights) const override;
     [[nodiscard]] BlockShape block(const ModelSpec& spec, const Tile& tile) const override;
     [[nodiscard]] LaunchGeometry geometry(const ModelSpec& spec, const Tile& tile, const Shape& shape,

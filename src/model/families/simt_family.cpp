@@ -5,6 +5,7 @@
 #include <cstring>
 #include <utility>
 
+#include "model/families/ranked_tiles.hpp"
 #include "model/families/simt_cost.hpp"
 #include "model/families/simt_tile.hpp"
 #include "model/families/tile_geometry.hpp"
@@ -106,31 +107,11 @@ std::vector<Candidate> SimtFamily::candidates(const ModelSpec& spec, const Arch&
     const Rates& rates = rates_of(arch);
     const TileWindows windows = tile_windows(spec);
     const std::vector<SimtTile> tiles = legal_tiles(spec, windows, rates);
-    const std::vector<Shape> shapes = tuning_shapes(spec);
-
-    std::vector<Candidate> candidates;
-    std::vector<bool> is_listed(tiles.size());
-    std::vector<std::pair<SimtCost, std::size_t>> ranked(tiles.size());
-    for (const Shape& shape : shapes) {
-        for (std::size_t index = 0; index < tiles.size(); ++index) {
-            ranked[index] = {simt_cost(spec, tiles[index], windows, shape, rates), index};
-        }
-        const auto count = static_cast<std::ptrdiff_t>(std::min(tiles.size(), most_candidates / shapes.size()));
-        std::partial_sort(ranked.begin(), ranked.begin() + count, ranked.end(), [](const auto& a, const auto& b) {
-            return std::pair(a.first.predicted_us, a.second) < std::pair(b.first.predicted_us, b.second);
-        });
-        for (auto each = ranked.begin(); each != ranked.begin() + count; ++each) {
-            const auto& [cost, index] = *each;
-            if (is_listed[index]) continue;
-            is_listed[index] = true;
-            candidates.push_back({tiles[index].render(spec), cost.predicted_us, cost.limiter});
-        }
-    }
-    return candidates;
+    return best_at_shapes(spec, tiles, tuning_shapes(spec), most_candidates,
+                          [&](const SimtTile& tile, const Shape& shape) { return simt_cost(spec, tile, windows, shape, rates); });
 }
 
-std::optional<double> SimtFamily::predicted_us(const ModelSpec& spec, const Tile& tile, const Shape& shape,
-                                               const Arch& arch) const {
+double SimtFamily::predicted_us(const ModelSpec& spec, const Tile& tile, const Shape& shape, const Arch& arch) const {
     return simt_cost(spec, SimtTile::from(tile), tile_windows(spec), shape, rates_of(arch)).predicted_us;
 }
 

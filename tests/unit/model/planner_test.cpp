@@ -81,8 +81,7 @@ TEST_CASE("without its shape no benchmark spec is predicted to lose much, and on
             untold.math = told.math = math;
             told.expected = benchmark.shape;
             const Plan plan = choose_plan(untold, Arch::sm_90a).value();
-            const auto predicted = plan.family->predicted_us(untold, plan.candidate.tile, benchmark.shape, Arch::sm_90a);
-            REQUIRE(predicted);
+            const double predicted = plan.family->predicted_us(untold, plan.candidate.tile, benchmark.shape, Arch::sm_90a);
             const double least = choose_plan(told, Arch::sm_90a)->candidate.predicted_us;
             INFO(benchmark.name << ": " << plan.family->name() << " " << to_string(plan.candidate.tile));
             // For mid and vdeep hopper_shift is best by far, but it does not divide channels where tiles are few, or wants eight
@@ -92,7 +91,7 @@ TEST_CASE("without its shape no benchmark spec is predicted to lose much, and on
                                 : benchmark.name == "vdeep"    ? 1.6
                                 : benchmark.name == "kb_small" ? 2.4
                                                                : 1.3;
-            CHECK(*predicted <= most * least + 1);  // µs
+            CHECK(predicted <= most * least + 1);  // µs
         }
     }
 }
