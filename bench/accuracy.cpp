@@ -19,6 +19,7 @@
 
 #include "driver/device.hpp"
 #include "model/geometry.hpp"
+#include "provenance.hpp"
 #include "support/adversarial.hpp"
 #include "support/benchmark_shapes.hpp"
 #include "support/gpu.hpp"
@@ -191,9 +192,11 @@ int run(const std::string& out, const std::filesystem::path& folder) {
     }
     if (!folder.empty()) std::ofstream(folder / "index.json") << index.dump(1) << '\n';
     if (!out.empty()) {
+        Json document{{"kind", "accuracy"}};
+        document.update(provenance(device_context().device()));
+        document.update({{"within_the_contract", all_within}, {"rows", rows}});
         std::ofstream file(out);
-        file << Json{{"device_name", device_context().device().name}, {"within_the_contract", all_within}, {"rows", rows}}.dump(1)
-             << '\n';
+        file << document.dump(1) << '\n';
         if (!file.flush()) throw std::runtime_error("cannot write " + out);
     }
     fmt::print("{}\n", all_within ? "all within the contract" : "FAILED: not all within the contract");

@@ -66,18 +66,28 @@ bool is_worth_measuring(const ModelSpec& spec) {
 
 }  // namespace
 
-std::vector<CandidateSpec> candidate_specs(int count, std::uint32_t seed) {
+std::vector<CandidateSpec> benchmark_candidates() {
     std::vector<CandidateSpec> specs;
-    for (const test::BenchmarkShape& each : test::benchmark_shapes()) {
-        specs.push_back({.name = each.name, .spec = each.spec, .is_benchmark_shape = true});
-        specs.back().spec.expected = each.shape;
+    for (const Math math : {Math::fp32, Math::tf32}) {
+        for (const test::BenchmarkShape& each : test::benchmark_shapes()) {
+            CandidateSpec& added =
+                specs.emplace_back(CandidateSpec{.name = each.name, .spec = each.spec, .is_benchmark_shape = true});
+            added.spec.expected = each.shape;
+            added.spec.math = math;
+            if (math == Math::tf32) added.name += "_tf32";
+        }
     }
+    return specs;
+}
+
+std::vector<CandidateSpec> random_candidates(int count, std::uint32_t seed) {
+    std::vector<CandidateSpec> specs;
     Draw draw(seed);
     for (int index = 0; index < count;) {
         ModelSpec spec = draw_spec(draw);
         if (!is_worth_measuring(spec)) continue;
         if (index % 5 == 4) spec.math = Math::tf32;
-        specs.push_back({.name = fmt::format("random_{}", index++), .spec = spec});
+        specs.push_back({.name = fmt::format("random_{}_{}", seed, index++), .spec = spec});
     }
     return specs;
 }

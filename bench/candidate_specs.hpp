@@ -18,8 +18,11 @@ struct CandidateSpec {
     [[nodiscard]] const Shape& shape() const { return *spec.expected; }
 };
 
-/// The twelve benchmark shapes, then `count` random ones such as networks have: 1 to 512 channels and filters, kernels of 1 to 7,
-/// pools of 1 to 8, some of them padded, strided, dilated or rectangular, every fifth with math = tf32.
-[[nodiscard]] std::vector<CandidateSpec> candidate_specs(int count, std::uint32_t seed);
+/// The twelve benchmark shapes, and the same with math = tf32 ("mid_tf32").
+[[nodiscard]] std::vector<CandidateSpec> benchmark_candidates();
+
+/// Random specs such as networks have: 1 to 512 channels and filters, kernels of 1 to 7, pools of 1 to 8, some of them padded,
+/// strided, dilated or rectangular, every fifth with math = tf32.
+[[nodiscard]] std::vector<CandidateSpec> random_candidates(int count, std::uint32_t seed);
 
 }  // namespace kiln::bench

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "provenance.hpp"
+
+#include <ctime>
+#include <fstream>
+#include <string>
+
+#include "driver/driver.hpp"
+#include "jit/nvrtc.hpp"
+
+namespace kiln::bench {
+
+namespace {
+
+/// "NVRM version: NVIDIA UNIX x86_64 Kernel Module  570.86 …": the kernel's module, where there is one.
+std::string driver_module() {
+    std::ifstream file("/proc/driver/nvidia/version");
+    std::string line;
+    std::getline(file, line);
+    return line;
+}
+
+/// As tools/measure/facts.py writes it.
+std::string now() {
+    const std::time_t seconds = std::time(nullptr);
+    std::tm utc{};
+    gmtime_r(&seconds, &utc);
+    std::string text(32, '\0');
+    text.resize(std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%SZ", &utc));
+    return text;
+}
+
+}  // namespace
+
+nlohmann::ordered_json provenance(const driver::Device& device) {
+    const auto library = driver::open_library();
+    const auto nvrtc = jit::describe_nvrtc();
+    return {{"commit", commit},
+            {"date", now()},
+            {"device_name", device.name},
+            {"driver", {{"cuda_version", library ? driver::version_text((*library)->version) : ""}, {"module", driver_module()}}},
+            {"nvrtc", nvrtc ? nvrtc->version() : ""}};
+}
+
+}  // namespace kiln::bench
