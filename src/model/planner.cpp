@@ -85,9 +85,10 @@ std::vector<Shape> tuning_shapes(const ModelSpec& spec) {
                 .height = extent(side * usual, window.height, step_h, spec.padding.height),
                 .width = extent(std::round(side * usual / 4) * 4 + columns_more, window.width, step_w, spec.padding.width)};
     };
-    // Few images and many, small ones and large ones, and rows that are no multiple of 16 bytes; those that differ most first.
-    return {shape(32, 1), shape(128, 0.15), shape(128, 2.4), shape(1, 2.4),
-            shape(8, 1),  shape(128, 1),    shape(256, 0.4), shape(64, 1.2, 3)};
+    // Few images and many, small ones (an eighth: 3 of 32×32, 64 of 7×7) as often as large ones, and rows that are no multiple of
+    // 16 bytes; those that differ most first.
+    return {shape(32, 1), shape(128, 0.125), shape(128, 2.4), shape(1, 2.4),
+            shape(8, 1),  shape(16, 0.25),   shape(256, 0.4), shape(64, 1.2, 3)};
 }
 
 Shape tuning_shape(const ModelSpec& spec) {

@@ -117,28 +117,30 @@ std::int64_t resident_stages(const GemmTile& tile, const ModelSpec& spec) {
     return ceil_divide(tile.chunks(spec), tile.splits) * tile.batches(spec);
 }
 
-/// Sizes the rings of a tile for a shape, pixels in two stages if they fit; false if the tile would be cut short.
-bool make_room(GemmTile& tile, const ModelSpec& spec, const Shape& shape, const Rates& rates) {
-    const std::int64_t resident = resident_stages(tile, spec);
-    if (resident > 4 && resident <= 12) {
-        tile.pixel_stages = 2;
-        tile.stages = resident;
-        if (tile.reserve(spec, shape, rates.shared_bytes_per_block) == tile.positions()) return true;
+/// Sizes the rings of a tile for a shape, so that its weights stay or pass through a few stages, pixels in two stages if they
+/// fit; false if the tile would be cut short.
+bool make_room(GemmTile& tile, const ModelSpec& spec, const Shape& shape, const Rates& rates, bool weights_stay) {
+    const std::int64_t least_positions = std::max<std::int64_t>(tile.positions() - 56, 32);  // some for each warpgroup
+    const auto fits = [&](std::int64_t pixel_stages, std::int64_t stages) {
+        tile.pixel_stages = pixel_stages;
+        tile.stages = stages;
+        return tile.reserve(spec, shape, rates.shared_bytes_per_block) >= least_positions;
+    };
+    if (weights_stay) {
+        const std::int64_t resident = resident_stages(tile, spec);
+        return resident > 4 && resident <= 12 && fits(2, resident);
     }
     if (tile.warpgroups > 2) return false;  // measured: only pays where the weights stay
-    const std::int64_t least_positions = std::max<std::int64_t>(tile.positions() - 56, 32);  // some for each warpgroup
     for (const std::int64_t pixel_stages : {2, 1}) {
         for (const std::int64_t stages : {4, 3, 2}) {
-            tile.pixel_stages = pixel_stages;
-            tile.stages = stages;
-            if (tile.reserve(spec, shape, rates.shared_bytes_per_block) >= least_positions) return true;
+            if (fits(pixel_stages, stages)) return true;
         }
     }
     return false;
 }
 
 /// Fills in the sizes that follow from the others; false if there is no room for them.
-bool complete(GemmTile& tile, const ModelSpec& spec, const Shape& shape, const Rates& rates) {
+bool complete(GemmTile& tile, const ModelSpec& spec, const Shape& shape, const Rates& rates, bool weights_stay) {
     if (tile.chunk_steps(spec) > longest_chunk) return false;
     // With fewer filters three warpgroups of consumers leave builders more registers than all start with; shares of 64 filters
     // spilled, and so did builders of wide boxes.
@@ -150,10 +152,26 @@ bool complete(GemmTile& tile, const ModelSpec& spec, const Shape& shape, const R
     tile.map_rows = std::clamp<std::int64_t>(6 / gemm_rows(spec).step, 1, 4);
     while (tile.map_rows > 1 && tile.needed_builder_registers(spec) > tile.builder_registers(spec)) --tile.map_rows;
     if (tile.needed_builder_registers(spec) > tile.builder_registers(spec)) return false;
-    return make_room(tile, spec, shape, rates);
+    return make_room(tile, spec, shape, rates, weights_stay);
 }
 
 constexpr std::array<std::int64_t, 5> split_choices{1, 2, 3, 4, 8};
+
+/// A tile's candidates: for a shape that is told one for each number of splits, else one that chooses at launch.
+void add_split(std::vector<Candidate>& candidates, GemmTile tile, const ModelSpec& spec, const Shape& shape, const Rates& rates) {
+    const bool may_split = tile.warpgroups < 3 && tile.chunks(spec) > 1 && tile.can_split();
+    if (!spec.expected) {
+        tile.fill(spec, rates.shared_bytes_per_block);
+        tile.splits = may_split ? 0 : 1;
+        candidates.push_back(gemm_cost(spec, tile, shape));
+        return;
+    }
+    for (const std::int64_t splits : split_choices) {
+        if (splits > 1 && (!may_split || splits > tile.chunks(spec))) break;
+        tile.splits = splits;
+        candidates.push_back(gemm_cost(spec, tile, shape));
+    }
+}
 
 }  // namespace
 
@@ -206,19 +224,9 @@ std::vector<Candidate> gemm_candidates(const ModelSpec& spec) {
             tile.steps = filters > 64 || warpgroups > 2 ? 3 : 5;  // as many as registers hold beside two sets of accumulators
             for (const std::int64_t channels : chunk_choices(spec)) {
                 tile.channels = channels;
-                tile.splits = 1;
-                if (!complete(tile, spec, shape, rates)) continue;
-                const bool may_split = warpgroups < 3 && tile.chunks(spec) > 1 && tile.can_split();
-                if (spec.expected) {
-                    for (const std::int64_t splits : split_choices) {
-                        tile.splits = splits;
-                        if (splits == 1 || (may_split && splits <= tile.chunks(spec)))
-                            candidates.push_back(gemm_cost(spec, tile, shape));
-                    }
-                } else {
-                    tile.fill(spec, rates.shared_bytes_per_block);
-                    tile.splits = may_split ? 0 : 1;
-                    candidates.push_back(gemm_cost(spec, tile, shape));
+                for (const bool weights_stay : {true, false}) {
+                    tile.splits = 1;
+                    if (complete(tile, spec, shape, rates, weights_stay)) add_split(candidates, tile, spec, shape, rates);
                 }
             }
         }
