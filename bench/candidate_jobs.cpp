@@ -64,6 +64,9 @@ Job make_job(CandidateSpec candidate, const Selection& selection, const Arch& ar
     spec.expected.reset();
     job.untold = enumerate_plans(spec, arch);
     job.untold.resize(std::min(job.untold.size(), std::max<std::size_t>(1, selection.untold)));
+    for (Plan& plan : job.untold) {  // not what they were ranked by: what they take at the shape that is measured
+        plan.candidate.predicted_us = plan.family->predicted_us(spec, plan.candidate.tile, job.candidate.shape(), arch);
+    }
     return job;
 }
 

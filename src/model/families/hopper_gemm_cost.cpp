@@ -40,7 +40,7 @@ std::vector<std::int64_t> chunk_choices(const ModelSpec& spec) {
 }
 
 /// What a chunk of channels costs one multiprocessor, in cycles, stage by stage. The constants, and those of `launch_cycles`,
-/// were fitted to 190 tiles measured on an H200 (docs/kernel-log.md); the root mean square of what is left is 11 %.
+/// were fitted to 314 tiles measured on an H200 (docs/kernel-log.md); the root mean square of what is left is 14 %.
 struct ChunkCost {
     double tensor, consumers, builders, feeder;
     bool waits_for_pixels;
@@ -59,7 +59,10 @@ struct ChunkCost {
             static_cast<double>(at_once ? columns.step + spec.pool_kernel_size.width - 1 : spec.pool_kernel_size.width);
         const auto width = static_cast<double>(layout.pitch * (at_once ? 1 : columns.phases()) * tile.channels);
         const auto items = static_cast<double>(layout.blocks) * (width / 32 + 0.5);
-        builders = 650 + items / static_cast<double>(4 * tile.builders - 2) * (148 + 6 * lines * loads);
+        const double share = columns.step % 4 == 2 ? 0.45 : 1;                 // two neighbours in one load, without conflicts
+        const bool clips = spec.padding.height > 0 || spec.padding.width > 0;  // whether each pixel is there
+        const double of_item = (148 + 6 * share * lines * loads) * (clips ? 1.4 : 1);
+        builders = 650 + items / static_cast<double>(4 * tile.builders - 2) * of_item;
         const bool weights_stay = tile.filter_tiles(spec) == 1 && tile.chunks(spec) * tile.batches(spec) <= tile.stages;
         feeder = 42 * static_cast<double>(layout.runs * tile.channels) + (weights_stay ? 275 : 550) * batches;
     }
@@ -85,6 +88,8 @@ std::int64_t units_at_once(std::int64_t splits, std::int64_t multiprocessors) {
     return std::max<std::int64_t>(1, multiprocessors * 85 / 100 / splits);
 }
 
+constexpr double first_and_last_cycles = 10260;
+
 /// What a launch costs one multiprocessor, in cycles.
 double launch_cycles(const ModelSpec& spec, const GemmTile& tile, const GemmLayout& layout, const ChunkCost& chunk,
                      std::int64_t positions, std::int64_t splits, std::int64_t multiprocessors) {
@@ -92,8 +97,8 @@ double launch_cycles(const ModelSpec& spec, const GemmTile& tile, const GemmLayo
     const auto waves = static_cast<double>(ceil_divide(units, units_at_once(splits, multiprocessors)));
     const auto chunks = static_cast<double>(ceil_divide(tile.chunks(spec), splits));
     // Clusters come and go: each wave of them fills and drains its pipelines, where other blocks go on with their next unit.
-    const double meeting = splits > 1 ? 6400 + 10800 * (waves - 1) : 0;
-    return waves * (chunks * chunk.cycles() + 1170) + chunk.fill_cycles() + meeting + 10260;
+    const double meeting = splits > 1 ? 1700 + 9000 * (waves - 1) : 0;
+    return waves * (chunks * chunk.cycles() + 1170) + chunk.fill_cycles() + meeting + first_and_last_cycles;
 }
 
 std::int64_t positions_of(const ModelSpec& spec, const Shape& shape) {
@@ -204,7 +209,12 @@ Candidate gemm_cost(const ModelSpec& spec, const GemmTile& tile, const Shape& sh
     const ChunkCost chunk(spec, tile, launch.layout);
     const double cycles =
         launch_cycles(spec, tile, launch.layout, chunk, positions_of(spec, shape), launch.splits, rates.multiprocessors);
-    return {.tile = tile.render(spec), .predicted_us = cycles / (1000 * rates.clock_ghz), .limiter = chunk.limiter()};
+    const double compute_us = cycles / (1000 * rates.clock_ghz);
+    const double bytes = 4 * static_cast<double>(shape.batch * spec.in_channels * shape.height * shape.width);
+    const double memory_us = bytes / (1000 * rates.memory_gb_s) + first_and_last_cycles / (1000 * rates.clock_ghz);
+    return {.tile = tile.render(spec),
+            .predicted_us = std::max(compute_us, memory_us),
+            .limiter = memory_us > compute_us ? "memory" : chunk.limiter()};
 }
 
 std::vector<Candidate> gemm_candidates(const ModelSpec& spec) {

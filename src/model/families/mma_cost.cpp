@@ -26,7 +26,8 @@ struct MmaCycles {
     double multiplying = 0, building = 0, waiting = 0;
 };
 
-MmaCycles mma_cycles(const ModelSpec& spec, const MmaTile& tile, const TileWindows& windows, const Rates& rates) {
+MmaCycles mma_cycles(const ModelSpec& spec, const MmaTile& tile, const TileWindows& windows, std::int64_t width,
+                     const Rates& rates) {
     const double products = spec.math == Math::tf32 ? 1 : 3;
     const auto warps = static_cast<double>(tile.threads()) / 32, chunks = static_cast<double>(tile.chunks(spec));
     const auto k_warps = static_cast<double>(tile.k_warps);
@@ -46,7 +47,8 @@ MmaCycles mma_cycles(const ModelSpec& spec, const MmaTile& tile, const TileWindo
     const double epilogue = held * (is_sigmoid ? 6 : 3) + 400;
     const double special = is_sigmoid ? 2 * held : 0;
 
-    const WindowCost window = window_cost(spec, windows);
+    const WindowCost window = window_cost(spec, windows, width);
+    const std::int64_t windows_at_once = loaded_at_once(windows, width, tile.windows_at_once);
     const double warp_windows = static_cast<double>(tile.chunk_channels * tile.positions * tile.window_lanes) / 32;
     const double weight_copies = tile.weights_stay(spec) ? 0 : static_cast<double>(tile.chunk_floats(spec)) / 128;
     const double build = warp_windows * window.instructions + 4 * weight_copies + warps * 60;
@@ -71,7 +73,7 @@ MmaCycles mma_cycles(const ModelSpec& spec, const MmaTile& tile, const TileWindo
     cycles.building = 2 * chunks * (build / at_once + 60) + 400;
     const double waits = tile.window_lanes > 1
                              ? std::ceil(warp_windows / warps) * 2
-                             : std::ceil(static_cast<double>(tile.windows_each()) / static_cast<double>(tile.windows_at_once));
+                             : std::ceil(static_cast<double>(tile.windows_each()) / static_cast<double>(windows_at_once));
     cycles.waiting = chunks * waits * latency * waiting_share;
     return cycles;
 }
@@ -102,7 +104,7 @@ std::int64_t mma_registers(const ModelSpec& spec, const MmaTile& tile, const Til
 }
 
 MmaCost mma_cost(const ModelSpec& spec, const MmaTile& tile, const TileWindows& windows, const Shape& shape, const Rates& rates) {
-    const MmaCycles cycles = mma_cycles(spec, tile, windows, rates);
+    const MmaCycles cycles = mma_cycles(spec, tile, windows, shape.width, rates);
     const Size2 pooled = pooled_size_unchecked(spec, shape);
     const std::int64_t all_positions = shape.batch * std::max<std::int64_t>(1, pooled.height * pooled.width);
     const std::int64_t filter_tiles = tile.filter_tiles(spec);

@@ -26,7 +26,8 @@ double load_cycles(double distinct, double floats) {
     return std::max(distinct * floats / 32, floats > 2 ? 2.2 : 1.1);
 }
 
-TileCycles tile_cycles(const ModelSpec& spec, const SimtTile& tile, const TileWindows& windows, const Rates& rates) {
+TileCycles tile_cycles(const ModelSpec& spec, const SimtTile& tile, const TileWindows& windows, std::int64_t width,
+                       const Rates& rates) {
     const auto warps = static_cast<double>(tile.threads()) / 32;
     const auto held = static_cast<double>(tile.thread_positions * tile.thread_filters);
     const auto chunks = static_cast<double>(tile.chunks(spec)), chunk_k = static_cast<double>(tile.chunk_k());
@@ -43,7 +44,8 @@ TileCycles tile_cycles(const ModelSpec& spec, const SimtTile& tile, const TileWi
     const double epilogue = held * (spec.activation == Activation::sigmoid ? 6 : 3) + 400;
     const double special = spec.activation == Activation::sigmoid ? 2 * held : 0;
 
-    const WindowCost window = window_cost(spec, windows);
+    const WindowCost window = window_cost(spec, windows, width);
+    const std::int64_t windows_at_once = loaded_at_once(windows, width, tile.windows_at_once);
     const double warp_windows = static_cast<double>(tile.chunk_channels * tile.positions * tile.window_lanes) / 32;
     const double weight_copies = tile.weights_stay(spec) ? 0 : chunk_k * static_cast<double>(tile.filters) / 128;
     const double build = warp_windows * window.instructions + 3 * weight_copies + warps * 60;
@@ -63,7 +65,7 @@ TileCycles tile_cycles(const ModelSpec& spec, const SimtTile& tile, const TileWi
     cycles.building = chunks * (build / issued_at_once + 60) + 200;
     const double waits = tile.window_lanes > 1
                              ? std::ceil(warp_windows / warps) * 2
-                             : std::ceil(static_cast<double>(tile.windows_each()) / static_cast<double>(tile.windows_at_once));
+                             : std::ceil(static_cast<double>(tile.windows_each()) / static_cast<double>(windows_at_once));
     cycles.waiting = chunks * (waits + (tile.weights_stay(spec) ? 0 : 0.5)) * latency;
     return cycles;
 }
@@ -81,7 +83,7 @@ std::int64_t simt_registers(const ModelSpec& spec, const SimtTile& tile, const T
 
 SimtCost simt_cost(const ModelSpec& spec, const SimtTile& tile, const TileWindows& windows, const Shape& shape,
                    const Rates& rates) {
-    const TileCycles cycles = tile_cycles(spec, tile, windows, rates);
+    const TileCycles cycles = tile_cycles(spec, tile, windows, shape.width, rates);
     const Size2 pooled = pooled_size_unchecked(spec, shape);
     const std::int64_t all_positions = shape.batch * std::max<std::int64_t>(1, pooled.height * pooled.width);
     const std::int64_t filter_tiles = tile.filter_tiles(spec);

@@ -31,6 +31,13 @@ std::int64_t line_additions(std::int64_t taps, std::int64_t pool, std::int64_t s
     return stride == dilation ? std::min(apart, pool - 1 + 3 * (taps - 1)) : apart;
 }
 
+/// As in kernel_templates/tile_boxes.cuh.
+std::int64_t widest_vector(const ModelSpec& spec, std::int64_t taps_w) {
+    std::int64_t step = spec.stride.width * spec.pool_kernel_size.width;
+    if (taps_w < spec.kernel_size.width) step |= taps_w * spec.dilation.width;
+    return step % 4 == 0 ? 4 : step % 2 == 0 ? 2 : 1;
+}
+
 /// The windows of one block of taps if a lane can sum them in registers.
 bool fits_one_lane(const ModelSpec& spec, std::int64_t taps_h, std::int64_t taps_w, TileWindows& windows) {
     const Extent h = extent(taps_h, spec.pool_kernel_size.height, spec.stride.height, spec.dilation.height);
@@ -43,6 +50,7 @@ bool fits_one_lane(const ModelSpec& spec, std::int64_t taps_h, std::int64_t taps
     windows.taps_h = taps_h;
     windows.taps_w = taps_w;
     windows.window_lanes = 1;
+    windows.vector = widest_vector(spec, taps_w);
     windows.loads = static_cast<double>(pixels);
     windows.additions = static_cast<double>(
         h.used * line_additions(taps_w, spec.pool_kernel_size.width, spec.stride.width, spec.dilation.width) +

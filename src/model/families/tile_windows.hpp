@@ -11,6 +11,7 @@ namespace kiln {
 struct TileWindows {
     std::int64_t taps_h = 1, taps_w = 1;
     std::int64_t window_lanes = 1;
+    std::int64_t vector = 1;     ///< floats of the widest load that every row can be read by, if its length is a multiple
     double loads = 0;            ///< values that a lane loads for the box sums of one channel and block of taps
     double additions = 0;        ///< that it makes
     std::int64_t pixels = 0;     ///< that a lane holds for one small window
