@@ -25,8 +25,8 @@
 //                               in shared memory                   weights = operand B, in shared memory ──┘
 //
 // One block a multiprocessor stays for the whole launch. A warp owns 16 pooled columns of a strip and walks down its stream's
-// rows: lane (g, t) = (lane / 4, lane % 4) holds positions 2g and 2g + 1 of the 16, of which it sums the boxes of channels t, t +
-// 4, … That is where the tensor cores want operand A: row g of a warp's 16 is position 2g, row g + 8 is position 2g + 1. A slot
+// rows: lane (g, t) = (lane / 4, lane % 4) holds two neighbouring positions of the 16, of which it sums the boxes of channels t,
+// t + 4, … That is where the tensor cores want operand A: row g of a warp's 16 is the one, row g + 8 the other. A slot
 // is free for the next copy as soon as its rows are summed; the rows that the next window shares stay in registers as sums. The
 // warpgroups take turns on the tensor cores, so that one multiplies while another sums boxes and a third one takes sigmoids.
 namespace kiln {
@@ -44,7 +44,7 @@ __device__ __forceinline__ void consume(const ForwardArguments& arguments, const
     self.ring_end = layout.ring_of(stream + 1);
     self.slot_bytes = layout.slot_bytes();
     self.row_bytes = 4 * layout.pitch();
-    const int first_column = block * warp_columns + lane / 4 * 2;  // of the lane's positions, in a strip
+    const int first_column = block * warp_columns + lane_column(lane);  // of the lane's positions, in a strip
     const int offset_column = first_column < arguments.pooled_width ? first_column : 0;
 #pragma unroll
     for (int channel = 0; channel < lane_channels; ++channel) {
@@ -59,7 +59,7 @@ __device__ __forceinline__ void consume(const ForwardArguments& arguments, const
     const auto start_segment = [&]() {
         const Walk& walk = station.walk;
         units = smaller(walk.units, arguments.pooled_height - walk.row);
-        const int column = (walk.strip * layout.blocks() + station.block) * warp_columns + lane_index() / 4 * 2;
+        const int column = (walk.strip * layout.blocks() + station.block) * warp_columns + lane_column(lane_index());
         self.flags = Consumer::fresh | (column < arguments.pooled_width ? Consumer::has_first : 0) |
                      (column + 1 < arguments.pooled_width ? Consumer::has_second : 0);
     };

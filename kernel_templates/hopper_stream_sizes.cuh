@@ -28,7 +28,7 @@ constexpr bool moves_registers = warps > 4;
 constexpr int producer_registers = 56;
 constexpr int consumer_registers = smaller(232, (65536 / 128 - producer_registers) / warpgroups / 8 * 8);
 
-// A warp owns 16 neighbouring columns of the pooled map: lane (g, t) has columns 2g and 2g + 1.
+// A warp owns 16 neighbouring columns of the pooled map; lane (g, t) has two neighbouring ones (lane_column).
 constexpr int warp_columns = 16;
 
 // The input's channels come in passes; of a pass's channels lane (g, t) takes those with index t mod 4. The last pass begins
@@ -74,39 +74,48 @@ constexpr int vector = 2 * column_step % 4 == 0 ? 4 : 2;
 constexpr int vector_lead = lead % vector;
 constexpr int pair_columns = column_step + window_w;
 
-/// Where the channels of a slot start within 128 bytes, so that the lanes that read together meet no bank twice.
+/// Where a slot's channels start within 128 bytes, and which pairs of positions lanes have, so that the lanes that read together
+/// meet no bank twice. `swaps_pairs`: lanes g = 1 and 2 of each four have each other's pair.
 struct BankOffsets {
     int first_bit, second_bit;  // of a channel's index
+    bool swaps_pairs;
 
     __host__ __device__ constexpr int of(int channel) const {
         return (channel & 1) * first_bit + (channel >> 1 & 1) * second_bit;
     }
+    __host__ __device__ constexpr int pair_of(int g) const { return swaps_pairs ? (g & 4) + (g & 1) * 2 + (g >> 1 & 1) : g; }
     /// How often the lanes of one access of 128 bytes share a bank.
     __host__ __device__ constexpr int conflicts() const {
         const int bytes = 4 * vector;
         int count = 0;
         for (int a = 0; a < 128 / bytes; ++a) {
             for (int b = 0; b < a; ++b) {
-                const int first = (a / 4 * 2 * column_step * 4 + of(a % 4)) % 128;
-                const int second = (b / 4 * 2 * column_step * 4 + of(b % 4)) % 128;
+                const int first = (pair_of(a / 4) * 2 * column_step * 4 + of(a % 4)) % 128;
+                const int second = (pair_of(b / 4) * 2 * column_step * 4 + of(b % 4)) % 128;
                 if (first / bytes == second / bytes) ++count;
             }
         }
         return count;
     }
 };
+/// Multiples of 16, for copies; best first. Where the two ends of a bulk copy lie differently within 128 bytes it takes longer,
+/// and some differences cost more than others (docs/kernel-log.md).
 __host__ __device__ constexpr BankOffsets best_bank_offsets() {
-    constexpr BankOffsets choices[] = {{32, 64}, {16, 64}, {16, 32}};  // multiples of 16, for copies
+    constexpr BankOffsets choices[] = {{96, 16, true}, {32, 64, false}, {16, 64, false}, {16, 32, false}};
     BankOffsets best = choices[0];
     for (const BankOffsets& each : choices) {
         if (each.conflicts() < best.conflicts()) best = each;
     }
     return best;
 }
-constexpr int bank_first_bit = best_bank_offsets().first_bit;
-constexpr int bank_second_bit = best_bank_offsets().second_bit;
 __device__ __forceinline__ int bank_offset(int channel) {
-    return (channel & 1) * bank_first_bit + (channel >> 1 & 1) * bank_second_bit;
+    constexpr BankOffsets best = best_bank_offsets();
+    return best.of(channel);
+}
+/// The first of the two columns that lane (g, t) has of its warp's.
+__device__ __forceinline__ int lane_column(int lane) {
+    constexpr BankOffsets best = best_bank_offsets();
+    return 2 * best.pair_of(lane / 4);
 }
 
 // Shared memory: where warps are, weights and bias, rings. Idle lanes may read past a row by as much as a pair of positions has
