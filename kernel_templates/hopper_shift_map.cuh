@@ -89,6 +89,20 @@ __device__ __forceinline__ void sum_line(const float* pixels, const Column& colu
     }
 }
 
+/// Two floats as bf16, each rounded to nearest.
+__device__ __forceinline__ unsigned pack_bf16(float low, float high) {
+    unsigned result;
+    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(result) : "f"(high), "f"(low));
+    return result;
+}
+
+/// The smaller of two magnitudes with the product's sign.
+__device__ __forceinline__ float min_xorsign_abs(float a, float b) {
+    float result;
+    asm("min.xorsign.abs.f32 %0, %1, %2;" : "=f"(result) : "f"(a), "f"(b));
+    return result;
+}
+
 /// Writes a box where it has a place: what the tensor cores see of it, and what that leaves.
 __device__ __forceinline__ void put_box(unsigned char* to, float box, bool has_place) {
     if constexpr (is_tf32) {
@@ -101,7 +115,13 @@ __device__ __forceinline__ void put_box(unsigned char* to, float box, bool has_p
         const float rounded = __uint_as_float((__float_as_uint(box) + 0x1000u) & 0xffffe000u);
         const float rest = box - rounded;
         if (has_place) *reinterpret_cast<float*>(to) = rounded;
-        if (has_place) *reinterpret_cast<float*>(to + part_bytes) = rest;
+        if constexpr (bf16_corrections) {
+            // The largest floats would round to infinity. A NaN may become a number here: the rest has it.
+            const unsigned pair = pack_bf16(rest, min_xorsign_abs(box, __uint_as_float(0x7f7f0000u)));
+            if (has_place) *reinterpret_cast<unsigned*>(to + part_bytes) = pair;
+        } else {
+            if (has_place) *reinterpret_cast<float*>(to + part_bytes) = rest;
+        }
     }
 }
 

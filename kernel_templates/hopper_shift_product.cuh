@@ -97,7 +97,13 @@ __device__ __forceinline__ void multiply(Accumulators& sums, const Barriers& bar
     }
     constexpr unsigned rest_of_map = part_bytes >> 4, rest_of_weights = operand_bytes >> 4;
     wgmma_fence();
-    if constexpr (!is_tf32) {
+    if constexpr (bf16_corrections) {
+#pragma unroll
+        for (int step = 0; step < count; ++step) {
+            wgmma_chain_k16_bf16<tile_places>(descriptor(a[step] + rest_of_weights), descriptor(b[step] + rest_of_map),
+                                              step > 0 || never);
+        }
+    } else if constexpr (!is_tf32) {
 #pragma unroll
         for (int step = 0; step < count; ++step) {
             wgmma_chain_k8_tf32<tile_places>(descriptor(a[step]), descriptor(b[step] + rest_of_map), step > 0 || never);

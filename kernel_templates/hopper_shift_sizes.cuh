@@ -18,7 +18,9 @@ constexpr int filters = 64 * warpgroups;
 constexpr int filter_tiles = ceil_divide(out_channels, filters);
 constexpr int tile_places = static_cast<int>(spec::places);
 constexpr bool is_tf32 = spec::is_tf32 != 0;
+constexpr bool bf16_corrections = spec::bf16_corrections != 0;
 static_assert(tile_places % 32 == 0 && tile_places <= 192);
+static_assert(!is_tf32 || !bf16_corrections);
 
 // Images that lie beside each other: each spot of the map then has a place for each of them, and a tap is a shift by spots. Tiles
 // are whole rows of a strip, and several blocks may share a tile's channels.
@@ -44,7 +46,8 @@ __device__ __forceinline__ constexpr int steps_of(int batch) {
     return batch < long_batches ? long_steps : long_steps - 1;
 }
 
-// Weights in the order of their use. A k-step's: for each 64 rows the rounded weights, then what rounding left of them.
+// Weights in the order of their use. A k-step's: for each 64 rows the rounded weights, then what corrects them: what rounding
+// left of them, or pairs of bf16 in the same places, the weight and what rounding left of it.
 constexpr int operand_bytes = 64 * 8 * 4;
 constexpr int weight_parts = is_tf32 ? 1 : 2;
 constexpr int step_bytes = warpgroups * weight_parts * operand_bytes;
@@ -53,8 +56,9 @@ constexpr bool weights_stay = filter_tiles == 1 && chunks * chunk_steps <= stage
 constexpr int bias_bytes = round_up(filter_tiles * filters * 4, 128);
 static_assert(stages >= long_steps);
 
-// The box map of a chunk: boxes, rounded and what rounding left of them, by groups of four channels and by phases; then places of
-// 16 bytes, one for each of the four channels' boxes.
+// The box map of a chunk: boxes, rounded and what corrects them, by groups of four channels and by phases; then places of 16
+// bytes, one for each of the four channels' boxes. A box's pair of bf16 is what rounding left of it, and the box: the weights'
+// the other way round, so that one product of k = 16 is the sum of both small ones.
 constexpr int map_parts = is_tf32 ? 1 : 2;
 constexpr int map_places = static_cast<int>(spec::map_places);      // of a phase whose taps reach as many rows as any do
 constexpr int short_places = static_cast<int>(spec::short_places);  // of the others

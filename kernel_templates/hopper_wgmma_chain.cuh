@@ -4,8 +4,9 @@
 // A wgmma's accumulators as registers that PTX declares and C++ does not see: chain0, chain1, … A product's statement then has
 // three operands instead of up to 100, which spares a kernel compile time. Both factors are in shared memory.
 //
-// chain[64][N] += A[64][8] · B[8][N]; warp w of the warpgroup holds rows 16w to 16w + 15. With g = lane / 4 and t = lane % 4,
-// chain(4j), chain(4j + 1) are row g, columns 8j + 2t and 8j + 2t + 1; chain(4j + 2), chain(4j + 3) row g + 8, the same columns.
+// chain[64][N] += A[64][k] · B[k][N], 32 bytes of k; warp w of the warpgroup holds rows 16w to 16w + 15. With g = lane / 4 and t
+// = lane % 4, chain(4j), chain(4j + 1) are row g, columns 8j + 2t and 8j + 2t + 1; chain(4j + 2), chain(4j + 3) row g + 8, the
+// same columns.
 namespace kiln {
 
 /// Declares a thread's accumulators: once in a kernel, in front of all uses, and where no loop is unrolled.
@@ -22,9 +23,9 @@ __device__ __forceinline__ void declare_chain() {
 #define CHAIN_160 CHAIN_128 ", chain64, chain65, chain66, chain67, chain68, chain69, chain70, chain71, chain72, chain73, chain74, chain75, chain76, chain77, chain78, chain79"
 #define CHAIN_192 CHAIN_160 ", chain80, chain81, chain82, chain83, chain84, chain85, chain86, chain87, chain88, chain89, chain90, chain91, chain92, chain93, chain94, chain95"
 
-#define CHAIN_PRODUCT(N)                                                                                              \
+#define CHAIN_PRODUCT(N, TYPES, TAIL)                                                                                 \
     asm volatile("{\n\t.reg .pred p;\n\tsetp.ne.b32 p, %2, 0;\n\t"                                                     \
-                 "wgmma.mma_async.sync.aligned.m64n" #N "k8.f32.tf32.tf32 {" CHAIN_##N "}, %0, %1, p, 1, 1;\n\t}"      \
+                 "wgmma.mma_async.sync.aligned.m64n" #N TYPES " {" CHAIN_##N "}, %0, %1, p, 1, 1" TAIL ";\n\t}"             \
                  ::"l"(a), "l"(b), "r"(static_cast<int>(accumulate)))
 
 #define CHAIN_ADD_FOUR(A, B, C, D)                                                                                    \
@@ -43,12 +44,23 @@ __device__ __forceinline__ void declare_chain() {
 /// upper 19 bits, given by their descriptors.
 template <int N>
 __device__ __forceinline__ void wgmma_chain_k8_tf32(unsigned long long a, unsigned long long b, bool accumulate) {
-    if constexpr (N == 32) CHAIN_PRODUCT(32);
-    if constexpr (N == 64) CHAIN_PRODUCT(64);
-    if constexpr (N == 96) CHAIN_PRODUCT(96);
-    if constexpr (N == 128) CHAIN_PRODUCT(128);
-    if constexpr (N == 160) CHAIN_PRODUCT(160);
-    if constexpr (N == 192) CHAIN_PRODUCT(192);
+    if constexpr (N == 32) CHAIN_PRODUCT(32, "k8.f32.tf32.tf32", "");
+    if constexpr (N == 64) CHAIN_PRODUCT(64, "k8.f32.tf32.tf32", "");
+    if constexpr (N == 96) CHAIN_PRODUCT(96, "k8.f32.tf32.tf32", "");
+    if constexpr (N == 128) CHAIN_PRODUCT(128, "k8.f32.tf32.tf32", "");
+    if constexpr (N == 160) CHAIN_PRODUCT(160, "k8.f32.tf32.tf32", "");
+    if constexpr (N == 192) CHAIN_PRODUCT(192, "k8.f32.tf32.tf32", "");
+}
+
+/// The same for pairs of bf16: twice as many along k.
+template <int N>
+__device__ __forceinline__ void wgmma_chain_k16_bf16(unsigned long long a, unsigned long long b, bool accumulate) {
+    if constexpr (N == 32) CHAIN_PRODUCT(32, "k16.f32.bf16.bf16", ", 0, 0");
+    if constexpr (N == 64) CHAIN_PRODUCT(64, "k16.f32.bf16.bf16", ", 0, 0");
+    if constexpr (N == 96) CHAIN_PRODUCT(96, "k16.f32.bf16.bf16", ", 0, 0");
+    if constexpr (N == 128) CHAIN_PRODUCT(128, "k16.f32.bf16.bf16", ", 0, 0");
+    if constexpr (N == 160) CHAIN_PRODUCT(160, "k16.f32.bf16.bf16", ", 0, 0");
+    if constexpr (N == 192) CHAIN_PRODUCT(192, "k16.f32.bf16.bf16", ", 0, 0");
 }
 
 /// sums += chain, rounded to nearest: after the chain's products have been waited for.

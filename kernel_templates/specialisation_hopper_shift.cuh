@@ -4,6 +4,7 @@
 // Stands in for the tile's constants, so that the template can be read, compiled and disassembled on its own. Never embedded.
 namespace spec {
 constexpr long long beside = 1;
+constexpr long long bf16_corrections = 0;
 constexpr long long places = 64;
 constexpr long long fours = 2;
 constexpr long long steps = 3;

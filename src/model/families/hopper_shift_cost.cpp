@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -21,14 +22,35 @@ namespace {
 /// A chunk's batches are unrolled: longer ones take too long to compile.
 constexpr std::int64_t most_chunk_steps = 13;  // k-steps
 
+/// Whether sums that `splits` blocks share meet the contract, |error| ≤ u·(2|bias| + (44 + Ph + Pw + ⌈K/32⌉)·S), with corrections
+/// in bf16, whatever the data. All terms are in units of u·S; docs/numerics.md derives them.
+bool meets_contract_in_bf16(const ModelSpec& spec, const ShiftTile& tile, std::int64_t splits) {
+    constexpr std::int64_t corrections = 96, truncation_of_product = 5;
+    constexpr std::int64_t boxes = -2;  // they are rounded Ph + Pw - 2 times
+    const std::int64_t batches = tile.batches(spec), longest_chain = ceil_divide(tile.chunk_steps(spec), batches);
+    const std::int64_t additions = ceil_divide(tile.chunks(spec), splits) * batches + splits - 1;
+    return corrections + truncation_of_product * longest_chain + boxes + additions <=
+           44 + ceil_divide(reduction_length(spec), 32);
+}
+
+/// By how many blocks a unit's channels may be shared; by none where the contract forbids it.
+std::vector<std::int64_t> splits_of(const ModelSpec& spec, const ShiftTile& tile) {
+    std::vector<std::int64_t> all;
+    for (const std::int64_t splits : {1, 2, 3, 4, 6, 8}) {
+        if (splits > (tile.beside == 1 ? 1 : tile.chunks(spec))) break;
+        if (tile.bf16_corrections == 0 || meets_contract_in_bf16(spec, tile, splits)) all.push_back(splits);
+    }
+    return all;
+}
+
 /// What a chunk of channels costs one multiprocessor, in cycles. The constants were fitted to the runs in docs/kernel-log.md.
 struct ShiftChunkCost {
     double tensor, shared, builders;
-    bool beside;
+    bool beside, bf16;
 
     ShiftChunkCost(const ModelSpec& spec, const ShiftTile& tile, const ShiftLayout& layout, const Rates& rates)
-        : beside(tile.beside > 1) {
-        const auto steps = static_cast<double>(tile.chunk_steps(spec)), products = static_cast<double>(ShiftTile::products(spec));
+        : beside(tile.beside > 1), bf16(tile.bf16_corrections == 1) {
+        const auto steps = static_cast<double>(tile.chunk_steps(spec)), products = static_cast<double>(tile.products(spec));
         const auto places = static_cast<double>(tile.places), map_bytes = static_cast<double>(tile.map_bytes(spec));
         tensor = steps * products * places;  // two warpgroups, half a cycle a place each
         // A product reads 32 bytes of a place and 2 KiB of weights; the map is written once, from pixels that are written and
@@ -62,7 +84,7 @@ struct ShiftChunkCost {
     [[nodiscard]] double cycles() const {
         std::array<double, 3> all{tensor, shared, builders};
         std::sort(all.begin(), all.end());
-        if (beside) return 1.08 * (all[2] + 0.03 * all[0]);
+        if (beside) return (bf16 ? 1.18 : 1.08) * (all[2] + 0.03 * all[0]);  // measured: shorter batches, longer waits
         return all[2] + 0.15 * all[1] + 0.35 * all[0];
     }
     [[nodiscard]] std::string limiter() const {
@@ -103,13 +125,28 @@ bool complete(ShiftTile& tile, const ModelSpec& spec, const Shape& shape, const 
         if (!tile.reserve(spec, shape, strips)) continue;
         for (const std::int64_t pixel_stages : {4, 3, 2}) {
             tile.pixel_stages = pixel_stages;
-            for (const std::int64_t stages : {12, 10, 8}) {  // measured: 8 and two stages of pixels are better than 6 and three
+            // Measured: 8 and two stages of pixels are better than 6 and three, but where corrections come in bf16.
+            for (const std::int64_t stages : {12, 10, 8, 6}) {
+                if (stages < 8 && tile.bf16_corrections == 0) break;
                 tile.stages = stages;
                 if (tile.shared_bytes(spec) <= rates.shared_bytes_per_block) return true;
             }
         }
     }
     return false;
+}
+
+/// The tile's candidate with whichever corrections cost less, if there is room for it.
+std::optional<Candidate> better_corrected(ShiftTile tile, const ModelSpec& spec, const Shape& shape, const Rates& rates) {
+    std::optional<Candidate> best;
+    for (const std::int64_t bf16_corrections : {0, 1}) {
+        tile.bf16_corrections = bf16_corrections;
+        if (bf16_corrections == 1 && (spec.math == Math::tf32 || splits_of(spec, tile).empty())) continue;
+        if (!complete(tile, spec, shape, rates)) continue;
+        const Candidate candidate = priced(spec, tile, shape, rates);
+        if (!best || candidate.predicted_us < best->predicted_us) best = candidate;
+    }
+    return best;
 }
 
 }  // namespace
@@ -119,10 +156,9 @@ ShiftLaunch shift_launch(const ModelSpec& spec, const ShiftTile& tile, const Sha
     if (tile.beside == 1) return launch;
     const ShiftChunkCost chunk(spec, tile, launch.layout, rates_of(Arch::sm_90a));
     double least = 0;
-    for (const std::int64_t splits : {1, 2, 3, 4, 6, 8}) {
-        if (splits > tile.chunks(spec)) break;
+    for (const std::int64_t splits : splits_of(spec, tile)) {
         const double cycles = launch_cycles(spec, tile, launch.layout, chunk, splits, multiprocessors);
-        if (splits > 1 && cycles >= least) continue;
+        if (least > 0 && cycles >= least) continue;
         least = cycles;
         launch.splits = splits;
     }
@@ -153,7 +189,7 @@ std::vector<Candidate> shift_candidates(const ModelSpec& spec) {
                 tile.fours = fours;
                 if (fours == 2 && spec.in_channels <= 4) continue;
                 if (fours == 1 && spec.kernel_size.height * spec.kernel_size.width == 1) continue;
-                if (complete(tile, spec, shape, rates)) candidates.push_back(priced(spec, tile, shape, rates));
+                if (const auto candidate = better_corrected(tile, spec, shape, rates)) candidates.push_back(*candidate);
             }
         }
     }

@@ -18,17 +18,25 @@ namespace {
 /// A factor that the tensor cores read of 64 rows: core matrices of 8 rows × 16 bytes of k.
 constexpr std::int64_t operand_bytes = std::int64_t{64} * 8 * 4;
 
-void store(std::byte* operand, std::int64_t row, std::int64_t k, float value) {
+template <typename T>
+void store(std::byte* operand, std::int64_t row, std::int64_t k, T value) {
+    static_assert(sizeof value == 4);
     std::memcpy(operand + ((k / 4 * 8 + row / 8) * 32 + row % 8 * 4 + k % 4) * 4, &value, sizeof value);
 }
 
-/// Writes one weight of a k-step: rounded, and what that leaves.
-void put(std::byte* step, const ModelSpec& spec, std::int64_t filter, std::int64_t k, double weight) {
+/// Writes one weight of a k-step: rounded, and what corrects it.
+void put(std::byte* step, const ModelSpec& spec, const ShiftTile& tile, std::int64_t filter, std::int64_t k, double weight) {
     const float rounded = round_to_tf32(weight);
-    const float rest = round_to_tf32(weight - static_cast<double>(rounded));
+    const double rest = weight - static_cast<double>(rounded);
     std::byte* const group = step + filter / 64 * ShiftTile::weight_parts(spec) * operand_bytes;
     store(group, filter % 64, k, rounded);
-    if (spec.math != Math::tf32) store(group + operand_bytes, filter % 64, k, rest);
+    if (spec.math == Math::tf32) return;
+    if (tile.bf16_corrections == 1) {  // in the order in which they meet the boxes' rest, and the boxes
+        store(group + operand_bytes, filter % 64, k,
+              std::uint32_t{round_to_bf16(static_cast<double>(rounded))} | std::uint32_t{round_to_bf16(rest)} << 16);
+    } else {
+        store(group + operand_bytes, filter % 64, k, round_to_tf32(rest));
+    }
 }
 
 }  // namespace
@@ -78,7 +86,7 @@ std::vector<std::byte> HopperShiftFamily::pack(const ModelSpec& spec, const Tile
                             (((first_filter + filter) * spec.in_channels + channel) * spec.kernel_size.height + at.ky) *
                                 spec.kernel_size.width +
                             at.kx;
-                        put(step, spec, filter, k,
+                        put(step, spec, shift, filter, k,
                             static_cast<double>(weights.weight[static_cast<std::size_t>(of)]) * pooled_scale);
                     }
                 }

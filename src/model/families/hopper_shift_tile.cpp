@@ -67,6 +67,7 @@ constexpr std::int64_t next_in_bank(std::int64_t value, std::int64_t remainder) 
 ShiftTile ShiftTile::from(const Tile& tile) {
     ShiftTile shift;
     shift.beside = tile_value(tile, "beside");
+    shift.bf16_corrections = tile_value(tile, "bf16_corrections");
     shift.places = tile_value(tile, "places");
     shift.fours = tile_value(tile, "fours");
     shift.steps = tile_value(tile, "steps");
@@ -83,6 +84,7 @@ ShiftTile ShiftTile::from(const Tile& tile) {
 
 Tile ShiftTile::render() const {
     return {{"beside", beside},
+            {"bf16_corrections", bf16_corrections},
             {"places", places},
             {"fours", fours},
             {"steps", steps},
@@ -148,8 +150,11 @@ std::int64_t ShiftTile::chunk_steps(const ModelSpec& spec) const {
 std::int64_t ShiftTile::weight_parts(const ModelSpec& spec) {
     return spec.math == Math::tf32 ? 1 : 2;
 }
-std::int64_t ShiftTile::products(const ModelSpec& spec) {
-    return spec.math == Math::tf32 ? 1 : 3;
+std::int64_t ShiftTile::products(const ModelSpec& spec) const {
+    return spec.math == Math::tf32 ? 1 : bf16_corrections == 1 ? 2 : 3;
+}
+std::int64_t ShiftTile::batches(const ModelSpec& spec) const {
+    return ceil_divide(chunk_steps(spec), steps);
 }
 std::int64_t ShiftTile::step_bytes(const ModelSpec& spec) {
     return weight_parts(spec) * filters * 8 * 4;

@@ -14,18 +14,19 @@ namespace kiln {
 struct ShiftTile {
     static constexpr std::int64_t filters = 128, builder_warps = 6, threads = 512;
 
-    std::int64_t beside = 0;        ///< images whose positions are neighbours: 1 or 8
-    std::int64_t places = 0;        ///< a multiple of 32, at most 192
-    std::int64_t fours = 0;         ///< groups of four channels in a chunk: 1 or 2
-    std::int64_t steps = 0;         ///< at most, in a batch
-    std::int64_t stages = 0;        ///< k-steps of weights in shared memory
-    std::int64_t map_rows = 0;      ///< that a builder's thread makes at a time
-    std::int64_t map_places = 0;    ///< of each phase of a map
-    std::int64_t short_places = 0;  ///< of those whose taps reach fewer rows
-    std::int64_t columns = 0;       ///< of a map, that threads make
-    std::int64_t runs = 0;          ///< of pixels in a channel
-    std::int64_t pixel_stages = 0;  ///< of four channels each
-    std::int64_t pixel_floats = 0;  ///< of one stage
+    std::int64_t beside = 0;            ///< images whose positions are neighbours: 1 or 8
+    std::int64_t bf16_corrections = 0;  ///< 1: the two small products of three come as one of pairs of bf16
+    std::int64_t places = 0;            ///< a multiple of 32, at most 192
+    std::int64_t fours = 0;             ///< groups of four channels in a chunk: 1 or 2
+    std::int64_t steps = 0;             ///< at most, in a batch
+    std::int64_t stages = 0;            ///< k-steps of weights in shared memory
+    std::int64_t map_rows = 0;          ///< that a builder's thread makes at a time
+    std::int64_t map_places = 0;        ///< of each phase of a map
+    std::int64_t short_places = 0;      ///< of those whose taps reach fewer rows
+    std::int64_t columns = 0;           ///< of a map, that threads make
+    std::int64_t runs = 0;              ///< of pixels in a channel
+    std::int64_t pixel_stages = 0;      ///< of four channels each
+    std::int64_t pixel_floats = 0;      ///< of one stage
 
     [[nodiscard]] static ShiftTile from(const Tile& tile);
     [[nodiscard]] Tile render() const;
@@ -38,7 +39,8 @@ struct ShiftTile {
     [[nodiscard]] std::int64_t chunks(const ModelSpec& spec) const;
     [[nodiscard]] std::int64_t chunk_steps(const ModelSpec& spec) const;
     [[nodiscard]] static std::int64_t weight_parts(const ModelSpec& spec);
-    [[nodiscard]] static std::int64_t products(const ModelSpec& spec);  ///< of the tensor cores, for a k-step
+    [[nodiscard]] std::int64_t products(const ModelSpec& spec) const;  ///< of the tensor cores, for a k-step
+    [[nodiscard]] std::int64_t batches(const ModelSpec& spec) const;   ///< of k-steps, in a chunk: each one chain of products
     [[nodiscard]] static std::int64_t step_bytes(const ModelSpec& spec);
     [[nodiscard]] static std::int64_t bias_bytes(const ModelSpec& spec);
     [[nodiscard]] std::int64_t map_bytes(const ModelSpec& spec) const;

@@ -13,9 +13,10 @@ namespace kiln {
     return std::bit_cast<float>((bits + 0x1000u) & 0xffffe000u);
 }
 
-/// A bf16 (8 significant bits) next to `value`, as its bits.
+/// A finite bf16 (8 significant bits) next to `value`, as its bits.
 [[nodiscard]] inline std::uint16_t round_to_bf16(double value) {
-    return static_cast<std::uint16_t>((std::bit_cast<std::uint32_t>(static_cast<float>(value)) + 0x8000u) >> 16);
+    const std::uint32_t rounded = std::bit_cast<std::uint32_t>(static_cast<float>(value)) + 0x8000u;
+    return static_cast<std::uint16_t>((rounded >> 16) - ((rounded & 0x7f800000u) == 0x7f800000u ? 1u : 0u));
 }
 
 }  // namespace kiln

@@ -243,6 +243,7 @@ TEST_CASE("Rounding to TF32 and bf16 keeps 11 and 8 bits") {
     CHECK(round_to_tf32(-3.0) == -3.0f);
     CHECK(round_to_bf16(1.0) == 0x3f80);
     CHECK(round_to_bf16(1.0 + 0x1p-9) == 0x3f80);
+    CHECK(round_to_bf16(-0x1.ffp127) == 0xff7f);  // not infinite
 }
 
 }  // namespace kiln

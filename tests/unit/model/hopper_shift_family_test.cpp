@@ -150,6 +150,28 @@ TEST_CASE("Geometry of the Hopper shift family: blocks share the channels of few
     CHECK(geometry.partial_bytes == 32 * 2 * 4 * sizeof(double) + std::size_t{128} * 128 * 160 * sizeof(float));
 }
 
+TEST_CASE(
+    "The Hopper shift family corrects products in bf16 where sums are long, and then as many blocks share them as it takes") {
+    const auto corrects = [](ModelSpec spec, std::int64_t channels) {
+        spec.in_channels = channels;
+        return best_tile(spec, 8).bf16_corrections == 1;
+    };
+    CHECK(corrects(very_deep(), 512));
+    CHECK(corrects(very_deep(), 384));
+    CHECK_FALSE(corrects(very_deep(), 256));  // K = 2,304: 44 + 72 u·S are too few
+    ModelSpec one_product = very_deep();
+    one_product.math = Math::tf32;
+    CHECK_FALSE(corrects(one_product, 512));
+
+    const DeviceLimits limits{.multiprocessors = 132, .shared_bytes_per_block = 227 * 1024, .blocks_per_multiprocessor = 1};
+    const ShiftTile tile = best_tile(very_deep(), 8);
+    ShiftTile exact = tile;
+    exact.bf16_corrections = 0;
+    const Shape many{.batch = 1024, .height = 14, .width = 14};
+    CHECK(HopperShiftFamily().geometry(very_deep(), exact.render(), many, limits).layout[2] >> 32 == 1);
+    CHECK(HopperShiftFamily().geometry(very_deep(), tile.render(), many, limits).layout[2] >> 32 == 3);
+}
+
 TEST_CASE("Taps of the Hopper shift family come in the order of their boxes") {
     const std::vector<ShiftTap> taps = shift_taps(middle());  // phases of rows and columns: 0, 1, 0
     REQUIRE(taps.size() == 9);
@@ -203,6 +225,20 @@ TEST_CASE("Weights packed for the Hopper shift family, and what rounding leaves 
             CHECK(std::abs(sum - expected) < 1e-5);
         }
     }
+}
+
+TEST_CASE("Weights packed for the Hopper shift family with corrections in bf16: each, and what rounding left of it") {
+    ModelSpec spec{.in_channels = 8, .out_channels = 128, .kernel_size = 1, .pool_kernel_size = 1};
+    spec.activation = Activation::identity;
+    const ShiftTile tile{.bf16_corrections = 1, .places = 64, .fours = 2, .steps = 3, .stages = 8, .map_rows = 1};
+    std::vector<float> weight(128 * 8), bias(128);
+    weight[64 * 8 + 5] = 3 + 0x1p-8F + 0x1p-11F;  // 11 bits keep 3 + 2^-8 of it, and 8 bits 3
+    const auto packed = HopperShiftFamily().pack(spec, tile.render(), {weight, bias});
+    const std::int64_t at = ShiftTile::bias_bytes(spec) + 4096 + 1024 + 4;  // the second 64 rows, four channels further
+    CHECK(packed_value(packed, at) == 3 + 0x1p-8);
+    std::uint32_t pair = 0;
+    std::memcpy(&pair, packed.data() + at + 2048, sizeof pair);
+    CHECK(pair == (0x3a00'0000U | 0x4040U));
 }
 
 TEST_CASE("Geometry of the Hopper shift family: a wave of blocks at most, and room for every partial sum") {
