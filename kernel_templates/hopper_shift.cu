@@ -4,6 +4,7 @@
 #include "arguments.cuh"
 #include "common.cuh"
 #include "common_spec.cuh"
+#include "hopper_early_start.cuh"
 #include "hopper_mbarrier.cuh"
 #include "hopper_copy.cuh"
 #include "hopper_warpgroup.cuh"
@@ -51,6 +52,7 @@
 extern "C" __global__ void __launch_bounds__(kiln::threads, 1) kiln_forward(const __grid_constant__ ForwardArguments arguments) {
     using namespace kiln;
     extern __shared__ __align__(1024) unsigned char shared[];
+    griddepcontrol_launch_dependents();
     if (threadIdx.x == 0) Barriers(shared).init();
     __syncthreads();
 

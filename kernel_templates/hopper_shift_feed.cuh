@@ -68,6 +68,7 @@ __device__ __forceinline__ void feed_pixels(const ForwardArguments& arguments, u
     Run* const runs = reinterpret_cast<Run*>(shared + runs_at);
     Count<pixel_stages> turn;
     Count<unit_places> unit_turn;
+    griddepcontrol_wait();
 #pragma unroll 1
     for (int index = share.first; index < share.units; index += share.step) {
         int run_count;

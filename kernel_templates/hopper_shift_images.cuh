@@ -88,6 +88,7 @@ __device__ __forceinline__ void finish_images(const ForwardArguments& arguments,
         if (next < share.units && (!weights_stay || done == 0)) {
             fetch_weights(arguments, barriers, shared_address(shared + stages_at), share, Share::filter_tile(next), done);
         }
+        if (done == 0) griddepcontrol_wait();
         if (done > 0) {
             const Unit& unit = reinterpret_cast<const Unit*>(shared + units_at)[(done - 1) % unit_places];
             mbarrier_wait_parity(barriers.sums_full, (done - 1) & 1);

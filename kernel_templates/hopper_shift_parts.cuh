@@ -16,6 +16,7 @@ __device__ __forceinline__ float4* parts_in(const ForwardArguments& arguments, c
 template <int count>
 __device__ __forceinline__ void add_parts(float (&sums)[count], const ForwardArguments& arguments, const Share& share,
                                           unsigned char* shared) {
+    griddepcontrol_wait();
     const unsigned splits = Share::splits_of(arguments);
     float4* const parts =
         parts_in(arguments, Layout(arguments)) + static_cast<Index>(share.first) * splits * (count / 4 * consumer_threads);

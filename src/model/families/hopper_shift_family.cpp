@@ -113,6 +113,7 @@ LaunchGeometry HopperShiftFamily::geometry(const ModelSpec& spec, const Tile& ti
     geometry.grid = splits > 1 ? units * splits : std::min<std::int64_t>(units, limits.multiprocessors);
     geometry.block = static_cast<int>(ShiftTile::threads);
     geometry.shared_bytes = static_cast<int>(shift.shared_bytes(spec));
+    geometry.may_start_early = true;
     geometry.counter_bytes = static_cast<std::size_t>(shape.batch) * sizeof(unsigned);
     geometry.partial_bytes = static_cast<std::size_t>((shape.batch + layout.tiles) * filter_tiles) * sizeof(double);
     if (shift.beside > 1) {
