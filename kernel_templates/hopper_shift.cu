@@ -7,6 +7,7 @@
 #include "hopper_early_start.cuh"
 #include "hopper_mbarrier.cuh"
 #include "hopper_copy.cuh"
+#include "hopper_cluster.cuh"
 #include "hopper_warpgroup.cuh"
 #include "hopper_wgmma_group.cuh"
 #include "hopper_wgmma_chain.cuh"
@@ -47,8 +48,7 @@
 // and each box is made, rounded and split once, not once for each tap that sees it.
 //
 // Small images leave few places to a row. Where `beside` images are taken together, what is a place above is a spot, with a place
-// for each of them: one core matrix. Their tiles are whole rows, few enough that several blocks share a unit's channels; the last
-// to come adds their parts up.
+// for each of them: one core matrix. Their tiles are whole rows, few enough that several blocks share a unit's channels.
 extern "C" __global__ void __launch_bounds__(kiln::threads, 1) kiln_forward(const __grid_constant__ ForwardArguments arguments) {
     using namespace kiln;
     extern __shared__ __align__(1024) unsigned char shared[];
@@ -62,12 +62,20 @@ extern "C" __global__ void __launch_bounds__(kiln::threads, 1) kiln_forward(cons
     } else {
         setmaxnreg_dec<builder_registers>();
         const int warp = static_cast<int>(threadIdx.x / 32);
-        if (warp < feeding_warp) {
-            build_maps(arguments, shared);
-        } else if (warp == feeding_warp) {
+        if (warp == finishing_warp) {
+            finish_images(arguments, shared);
+            return;
+        }
+        if (warp == feeding_warp) {
             feed_pixels(arguments, shared);
         } else {
-            finish_images(arguments, shared);
+            build_maps(arguments, shared);
+        }
+        if constexpr (are_beside) {
+            if (Share::splits_of(arguments) > 1) {
+                let_pair_meet();
+                barrier_cluster_wait();
+            }
         }
     }
 }

@@ -71,8 +71,9 @@ __device__ __forceinline__ void add_images_beside(const ForwardArguments& argume
     const int group = static_cast<unsigned>(unit.tile) / tiles;
     const Index image = static_cast<Index>(group) * beside + lane / lanes;
     const Index first = image * (tiles - 1);  // image + first: tiles of the images before
-    meet(arguments, image, sum, {first, first + tiles - 1, filter_tiles}, first + unit.tile - group * tiles, split,
-         image < arguments.batch, lanes);
+    const int halves = Share::halves_of(arguments);
+    meet(arguments, image, sum, {first, first + tiles - 1, filter_tiles * halves}, first + unit.tile - group * tiles,
+         split * halves + (halves > 1 ? Share::rank_of(arguments) : 0), image < arguments.batch, lanes);
 }
 
 /// The finishing warp's life. It feeds weights too, a unit ahead of those that it finishes: two warps that feed were measured to
@@ -88,12 +89,17 @@ __device__ __forceinline__ void finish_images(const ForwardArguments& arguments,
         if (next < share.units && (!weights_stay || done == 0)) {
             fetch_weights(arguments, barriers, shared_address(shared + stages_at), share, Share::filter_tile(next), done);
         }
-        if (done == 0) griddepcontrol_wait();
+        if (done == 0) {
+            if constexpr (are_beside) {
+                if (Share::splits_of(arguments) > 1) let_pair_meet();
+            }
+            griddepcontrol_wait();
+        }
         if (done > 0) {
             const Unit& unit = reinterpret_cast<const Unit*>(shared + units_at)[(done - 1) % unit_places];
             mbarrier_wait_parity(barriers.sums_full, (done - 1) & 1);
             if constexpr (are_beside) {
-                if (Share::splits_of(arguments) > 1 && *reinterpret_cast<const int*>(shared + last_at) == 0) break;
+                if (Share::splits_of(arguments) > 2 && *reinterpret_cast<const int*>(shared + last_at) == 0) break;
             }
             add_rows(arguments, layout, unit, place_sums);
             const int filter_tile = Share::filter_tile(next - share.step);
@@ -105,6 +111,10 @@ __device__ __forceinline__ void finish_images(const ForwardArguments& arguments,
             mbarrier_arrive(barriers.sums_empty);
         }
         if (next >= share.units) break;
+    }
+    if constexpr (are_beside) {
+        __syncwarp();
+        if (Share::splits_of(arguments) > 1) barrier_cluster_wait();
     }
 }
 

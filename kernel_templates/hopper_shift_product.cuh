@@ -55,6 +55,11 @@ __device__ __forceinline__ unsigned long long descriptor(unsigned lower) {
     return static_cast<unsigned long long>(128 >> 4) << 32 | lower;
 }
 
+/// An address in a descriptor's lower word. In a cluster, addresses have the block's rank above the 18 bits that count.
+__device__ __forceinline__ unsigned descriptor_address(unsigned address) {
+    return (address & 0x3ffff) >> 4;
+}
+
 /// threadIdx.x, asked for again each time: what follows from it then takes no registers beside two sets of accumulators.
 __device__ __forceinline__ unsigned thread_index() {
     unsigned result;
@@ -171,9 +176,9 @@ __device__ __forceinline__ void multiply_maps(const ForwardArguments& arguments,
     const Share share(arguments, layout);
     const Barriers barriers(shared);
     const int warpgroup = __shfl_sync(0xffffffffu, static_cast<int>(threadIdx.x / 128), 0);
-    const unsigned weights =
-        (shared_address(shared + stages_at) + warpgroup * weight_parts * operand_bytes) >> 4 | (operand_bytes / 2 >> 4) << 16;
-    const unsigned maps = shared_address(shared + maps_at) >> 4;
+    const unsigned weights = descriptor_address(shared_address(shared + stages_at) + warpgroup * weight_parts * operand_bytes) |
+                             (operand_bytes / 2 >> 4) << 16;
+    const unsigned maps = descriptor_address(shared_address(shared + maps_at));
     declare_chain<tile_places / 2>();
 
     // All turns follow from how many units and chunks are done.
@@ -191,17 +196,31 @@ __device__ __forceinline__ void multiply_maps(const ForwardArguments& arguments,
                         barriers.map_empty + 8 * turn.index(), arguments.batch < 0);
         }
 
+        bool has_half = true;
         if constexpr (are_beside) {
-            if (Share::splits_of(arguments) > 1) add_parts(sums, arguments, share, shared);
+            if (Share::splits_of(arguments) > 1) {
+                const unsigned rank = Share::rank_of(arguments);
+                has_half = warpgroup == static_cast<int>(rank);
+                add_pair(sums, has_half, rank, shared);
+                if (has_half && Share::splits_of(arguments) > 2) add_pairs(sums, arguments, share, shared);
+            }
         }
         const unsigned thread = thread_index();
         float activations[tile_places / 4];
-        activate_rows(sums, static_cast<const float*>(arguments.weights),
-                      Share::filter_tile(share.first + done * share.step) * filters, thread, activations);
+        if (has_half) {
+            activate_rows(sums, static_cast<const float*>(arguments.weights),
+                          Share::filter_tile(share.first + done * share.step) * filters, thread, activations);
+        } else {
+#pragma unroll
+            for (int i = 0; i < tile_places / 4; ++i) activations[i] = 0;
+        }
         mbarrier_wait_parity(barriers.sums_empty, (done & 1) ^ 1);
         add_rows<tile_places / 4, 4>(activations, thread, reinterpret_cast<float*>(shared + sums_at) + thread / 32 * tile_places,
                                      0);
         mbarrier_arrive(barriers.sums_full);
+    }
+    if constexpr (are_beside) {
+        if (Share::splits_of(arguments) > 1) barrier_cluster_wait();
     }
 }
 

@@ -11,7 +11,7 @@ constexpr int consumer_threads = 128 * warpgroups;
 constexpr int consumer_warps = 4 * warpgroups;
 constexpr int builder_warps = 4 * builders - 2;
 constexpr int threads = 128 * (warpgroups + builders);
-constexpr int feeding_warp = threads / 32 - 2;  // and the last one finishes images
+constexpr int feeding_warp = threads / 32 - 2, finishing_warp = feeding_warp + 1;
 
 // The tile: 128 filters by a run of places.
 constexpr int filters = 64 * warpgroups;
@@ -129,7 +129,7 @@ constexpr int barriers_at = 0;
 constexpr int units_at = round_up(barriers_at + 8 * (2 * stages + 2 * pixel_stages + 6), 16);
 constexpr int runs_at = units_at + unit_places * 32;
 constexpr int columns_at = runs_at + most_runs * 16;
-constexpr int last_at = columns_at + most_columns * 16;  // whether the block was the last of a unit's
+constexpr int last_at = columns_at + most_columns * 16;  // whether the block was the last of a half unit's
 constexpr int sums_at = last_at + (are_beside ? 16 : 0);
 constexpr int pixels_at = round_up(sums_at + sum_rows * tile_places * 4, 128);
 constexpr int maps_at = round_up(pixels_at + pixel_stages * pixel_floats * 4, 128);

@@ -152,6 +152,11 @@ struct Share {
     __device__ __forceinline__ static int part_of(const ForwardArguments& arguments) {
         return are_beside ? blockIdx.x % static_cast<unsigned>(splits_of(arguments)) : 0;
     }
+    /// Blocks that share channels are pairs: the block's place in its own, and by how many blocks filters are divided then.
+    __device__ __forceinline__ static unsigned rank_of(const ForwardArguments& arguments) { return part_of(arguments) % 2u; }
+    __device__ __forceinline__ static int halves_of(const ForwardArguments& arguments) {
+        return splits_of(arguments) > 1 ? 2 : 1;
+    }
     __device__ __forceinline__ static int filter_tile(int unit) { return static_cast<unsigned>(unit) % filter_tiles; }
 };
 

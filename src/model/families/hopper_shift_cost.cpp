@@ -36,7 +36,7 @@ bool meets_contract_in_bf16(const ModelSpec& spec, const ShiftTile& tile, std::i
 /// By how many blocks a unit's channels may be shared; by none where the contract forbids it.
 std::vector<std::int64_t> splits_of(const ModelSpec& spec, const ShiftTile& tile) {
     std::vector<std::int64_t> all;
-    for (const std::int64_t splits : {1, 2, 3, 4, 6, 8}) {
+    for (const std::int64_t splits : {1, 2, 4, 6, 8}) {
         if (splits > (tile.beside == 1 ? 1 : tile.chunks(spec))) break;
         if (tile.bf16_corrections == 0 || meets_contract_in_bf16(spec, tile, splits)) all.push_back(splits);
     }
@@ -99,7 +99,7 @@ double launch_cycles(const ModelSpec& spec, const ShiftTile& tile, const ShiftLa
     const std::int64_t units = layout.tiles * ShiftTile::filter_tiles(spec);
     const auto waves = static_cast<double>(ceil_divide(units * splits, multiprocessors));
     const auto chunks = static_cast<double>(ceil_divide(tile.chunks(spec), splits));
-    const double meeting = splits > 1 ? 17800 + 1400 * static_cast<double>(splits) : 0;
+    const double meeting = splits > 1 ? 22000 + 250 * static_cast<double>(splits) : 0;
     return waves * (chunks * chunk.cycles() + meeting) + 6000 * (waves - 1) + (tile.beside > 1 ? 5600 : 11500);
 }
 

@@ -117,12 +117,14 @@ LaunchGeometry HopperShiftFamily::geometry(const ModelSpec& spec, const Tile& ti
     geometry.counter_bytes = static_cast<std::size_t>(shape.batch) * sizeof(unsigned);
     geometry.partial_bytes = static_cast<std::size_t>((shape.batch + layout.tiles) * filter_tiles) * sizeof(double);
     if (shift.beside > 1) {
-        const std::int64_t slots = round_up(layout.tiles * shift.beside * filter_tiles, 2);
+        const std::int64_t halves = splits > 1 ? 2 : 1;  // pairs of blocks divide a tile's filters among them
+        const std::int64_t slots = round_up(layout.tiles * shift.beside * filter_tiles * halves, 2);
+        geometry.cluster = static_cast<int>(halves);
         geometry.partial_bytes = static_cast<std::size_t>(slots) * sizeof(double);
-        if (splits > 1) {  // the blocks' parts of the logits
-            geometry.counter_bytes += static_cast<std::size_t>(units) * sizeof(unsigned);
+        if (splits > 2) {  // the pairs' parts of the logits
+            geometry.counter_bytes += static_cast<std::size_t>(2 * units) * sizeof(unsigned);
             geometry.partial_bytes +=
-                static_cast<std::size_t>(units * splits * ShiftTile::filters * shift.places) * sizeof(float);
+                static_cast<std::size_t>(units * splits / 2 * ShiftTile::filters * shift.places) * sizeof(float);
         }
     }
     geometry.layout = {units,

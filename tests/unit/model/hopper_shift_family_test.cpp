@@ -146,8 +146,9 @@ TEST_CASE("Geometry of the Hopper shift family: blocks share the channels of few
     CHECK(geometry.layout[0] == 32);  // units: 8 tiles and 4 of filters
     CHECK(geometry.layout[2] >> 32 == 4);
     CHECK(geometry.grid == 128);
-    CHECK(geometry.counter_bytes == (32 + 32) * sizeof(unsigned));
-    CHECK(geometry.partial_bytes == 32 * 2 * 4 * sizeof(double) + std::size_t{128} * 128 * 160 * sizeof(float));
+    CHECK(geometry.cluster == 2);  // pairs of blocks, each with half of the filters
+    CHECK(geometry.counter_bytes == (32 + 2 * 32) * sizeof(unsigned));
+    CHECK(geometry.partial_bytes == 32 * 2 * 4 * 2 * sizeof(double) + std::size_t{64} * 128 * 160 * sizeof(float));
 }
 
 TEST_CASE(
@@ -169,7 +170,7 @@ TEST_CASE(
     exact.bf16_corrections = 0;
     const Shape many{.batch = 1024, .height = 14, .width = 14};
     CHECK(HopperShiftFamily().geometry(very_deep(), exact.render(), many, limits).layout[2] >> 32 == 1);
-    CHECK(HopperShiftFamily().geometry(very_deep(), tile.render(), many, limits).layout[2] >> 32 == 3);
+    CHECK(HopperShiftFamily().geometry(very_deep(), tile.render(), many, limits).layout[2] >> 32 == 4);
 }
 
 TEST_CASE("Taps of the Hopper shift family come in the order of their boxes") {
