@@ -12,12 +12,14 @@ namespace kiln::bench {
 
 namespace {
 
-/// "NVRM version: NVIDIA UNIX x86_64 Kernel Module  570.86 …": the kernel's module, where there is one.
-std::string driver_module() {
+/// "580.159.04": the first word with a dot and a digit in front in what the kernel's module says of itself.
+std::string driver_version() {
     std::ifstream file("/proc/driver/nvidia/version");
-    std::string line;
-    std::getline(file, line);
-    return line;
+    std::string word;
+    while (file >> word) {
+        if (word.front() >= '0' && word.front() <= '9' && word.find('.') != std::string::npos) return word;
+    }
+    return {};
 }
 
 /// As tools/measure/facts.py writes it.
@@ -35,11 +37,12 @@ std::string now() {
 nlohmann::ordered_json provenance(const driver::Device& device) {
     const auto library = driver::open_library();
     const auto nvrtc = jit::describe_nvrtc();
-    return {{"commit", commit},
-            {"date", now()},
-            {"device_name", device.name},
-            {"driver", {{"cuda_version", library ? driver::version_text((*library)->version) : ""}, {"module", driver_module()}}},
-            {"nvrtc", nvrtc ? nvrtc->version() : ""}};
+    return {
+        {"commit", commit},
+        {"date", now()},
+        {"device_name", device.name},
+        {"driver", {{"cuda_version", library ? driver::version_text((*library)->version) : ""}, {"version", driver_version()}}},
+        {"nvrtc", nvrtc ? nvrtc->version() : ""}};
 }
 
 }  // namespace kiln::bench
