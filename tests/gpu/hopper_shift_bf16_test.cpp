@@ -71,6 +71,7 @@ TEST_CASE("the shift family: sums corrected in bf16 are within the bound on data
     for (const std::int64_t channels : channels_of_long_sums()) {
         const ModelSpec spec = spec_of_one_window(channels, 2);
         const std::vector<Plan> plans = bf16_plans(spec);
+        compile_ahead(spec, plans);
         for (const std::string_view kind : data_kinds) {
             RandomCase random = case_of_one_filter(spec, 96);
             make_kind(random, kind, 742);
@@ -85,6 +86,7 @@ TEST_CASE("the shift family: sums corrected in bf16 are within the bound where e
     for (const std::int64_t channels : channels_of_long_sums()) {
         const ModelSpec spec = spec_of_one_window(channels, 2);
         const std::vector<Plan> plans = bf16_plans(spec);
+        compile_ahead(spec, plans);
         for (std::size_t side = 0; side < 2; ++side) {
             const float box = with_mantissa(worst_boxes[side]) / 4;
             // Few images, whose sums many blocks share, and many.
@@ -107,6 +109,7 @@ TEST_CASE("the shift family: corrections in bf16 of the largest floats are finit
     const ModelSpec spec = spec_of_one_window(512, 1);
     const std::vector<Plan> plans = bf16_plans(spec);
     if (plans.empty()) return;
+    compile_ahead(spec, plans);
     RandomCase random = case_of_one_filter(spec, 32);
     for (float& weight : random.weight) weight *= 0x1p-60F;
     for (std::int64_t image = 0; image < random.shape.batch; ++image) {
