@@ -6,6 +6,7 @@
 #include "common_spec.cuh"
 #include "hopper_mbarrier.cuh"
 #include "hopper_copy.cuh"
+#include "hopper_early_start.cuh"
 #include "hopper_warpgroup.cuh"
 #include "hopper_wgmma_group.cuh"
 #include "hopper_wgmma.cuh"
@@ -36,15 +37,16 @@
 //
 //   sums ─(cluster: parts of k meet)─▶ + bias, activation, Σ over filters ─▶ position sums (shared) ──finishing warp──▶ images
 //
-// One wgmma takes 64 positions × 8 of k from registers; a warp has 16 positions, lane 4g + t rows g and g + 8, columns t and t +
-// 4:
+// One wgmma takes 64 positions × 8 of k from registers; a warp has 16 positions, lane 4g + t rows g and g + 8, columns t and
+// t + 4:
 //
 //        k:  0   1   2   3  |  4   5   6   7
-//   row g    t=0 t=1 t=2 t=3|t=0 t=1 t=2 t=3      column k ↔ place 8·step + k of the chunk: four channels of one tap, whose maps
-//   lie row g+8  ……             |                     8 banks apart, × 8 neighbouring positions = 32 banks
+//   row g    t=0 t=1 t=2 t=3|t=0 t=1 t=2 t=3      column k ↔ place 8·step + k of the chunk: four channels of one tap, whose
+//   row g+8  ……             |                     maps lie 8 banks apart, × 8 neighbouring positions = 32 banks
 extern "C" __global__ void __launch_bounds__(kiln::threads, 1) kiln_forward(const __grid_constant__ ForwardArguments arguments) {
     using namespace kiln;
     extern __shared__ __align__(1024) unsigned char shared[];
+    griddepcontrol_launch_dependents();
     if (threadIdx.x == 0) {
         Barriers(shared).init();
         *reinterpret_cast<Share*>(shared + share_at) = Share(arguments);
@@ -57,10 +59,12 @@ extern "C" __global__ void __launch_bounds__(kiln::threads, 1) kiln_forward(cons
     } else {
         if constexpr (moves_registers) setmaxnreg_dec<builder_registers>();
         const int warp = static_cast<int>(threadIdx.x / 32);
-        if (warp < feeding_warp) {
+        if (warp < pixel_warp) {
             build_maps(arguments, shared);
-        } else if (warp == feeding_warp) {
-            feed(arguments, shared);
+        } else if (warp == pixel_warp) {
+            feed_pixels(arguments, shared);
+        } else if (warp == weight_warp && threadIdx.x % 32 == 0) {
+            feed_weights(arguments, shared);
         }
         __syncwarp();
         if (Share::splits_of(arguments) > 1) {  // the consumers' meeting counts all threads

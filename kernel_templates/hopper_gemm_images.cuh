@@ -37,6 +37,7 @@ __device__ __forceinline__ void finish_images(const ForwardArguments& arguments,
     const Barriers barriers(shared);
     Turn<2> turn;
     Turn<unit_places> unit_turn;
+    griddepcontrol_wait();  // y and what it is summed from may be in use by the kernel in front
     for (Index index = share.first; index < share.units; index += share.step) {
         mbarrier_wait_parity(barriers.sums_full + 8 * turn.index, turn.parity);
         add_images(arguments, layout, reinterpret_cast<const Unit*>(shared + units_at)[unit_turn.index], share,

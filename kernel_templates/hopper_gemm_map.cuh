@@ -4,21 +4,6 @@
 // The builders: box sums of a tile and a chunk of channels, from pixels in shared memory.
 namespace kiln {
 
-/// Divides small numbers: exact while dividend · divisor < 2^32.
-struct Divider {
-    unsigned divisor, reciprocal;
-
-    __device__ __forceinline__ explicit Divider(unsigned by) : divisor(by), reciprocal(0xffffffffu / by + 1) {}
-    __device__ __forceinline__ unsigned divide(unsigned dividend) const {
-        return divisor == 1 ? dividend : __umulhi(dividend, reciprocal);
-    }
-};
-
-// A thread makes one column of one phase at a time, or, where columns are an odd number of pixels apart, all phases: neighbouring
-// threads' pixels then lie in different banks, and phases share what they load.
-constexpr int phases_at_once = Columns::step % 2 == 1 ? phases_w : 1;
-constexpr int column_loads = (phases_at_once == 1 ? 0 : Columns::residue(phases_w - 1)) + stride_w * (pool_w - 1) + 1;
-
 __host__ __device__ constexpr bool uses_column(int column) {
     for (int phase = 0; phase < phases_at_once; ++phase) {
         for (int dx = 0; dx < pool_w; ++dx) {
@@ -28,52 +13,125 @@ __host__ __device__ constexpr bool uses_column(int column) {
     return false;
 }
 
-/// The sums of `pool_w` pixels of one line, one for each phase at once; pixels outside of the image count as zero.
-__device__ __forceinline__ void sum_line(const float* pixels, int x, int width, bool inside, float (&sums)[phases_at_once]) {
+/// The pixels of one line that a thread's sums are of; those outside of the image count as zero.
+struct LinePixels {
     float values[column_loads];
+
+    __device__ __forceinline__ void load(const float* pixels, int x, int width, bool inside) {
 #pragma unroll
-    for (int column = 0; column < column_loads; ++column) {
-        if (!uses_column(column)) continue;
-        const bool there = inside && (padding_w == 0 || static_cast<unsigned>(x + column) < static_cast<unsigned>(width));
-        values[column] = there ? pixels[column] : 0.0f;
+        for (int column = 0; column < column_loads; ++column) {
+            if (!uses_column(column)) continue;
+            const bool there = inside && (padding_w == 0 || static_cast<unsigned>(x + column) < static_cast<unsigned>(width));
+            values[column] = there ? pixels[column] : 0.0f;
+        }
     }
+    /// The sums of `pool_w` of them, one for each phase at once.
+    __device__ __forceinline__ void sum(float (&sums)[phases_at_once]) const {
 #pragma unroll
-    for (int phase = 0; phase < phases_at_once; ++phase) {
-        sums[phase] = values[Columns::residue(phase)];
+        for (int phase = 0; phase < phases_at_once; ++phase) {
+            sums[phase] = values[Columns::residue(phase)];
 #pragma unroll
-        for (int dx = 1; dx < pool_w; ++dx) sums[phase] += values[Columns::residue(phase) + stride_w * dx];
+            for (int dx = 1; dx < pool_w; ++dx) sums[phase] += values[Columns::residue(phase) + stride_w * dx];
+        }
     }
-}
+};
 
 /// One thread's columns of a block. Lines past the segment's may be another stage's, on their way, or a map: they are not read,
-/// and the boxes that they would be in are used by no window. `is_full`: there are none.
-template <bool is_full>
-__device__ __forceinline__ void build_columns(const ForwardArguments& arguments, const Layout& layout, const Block& block,
-                                              const float* pixels, int x, float* map) {
-    float lines[block_lines][phases_at_once];
-#pragma unroll
-    for (int i = 0; i < block_lines; ++i) {
-        if (!uses_line(i)) continue;
-        const bool inside = (is_full || i < block.lines) &&
-                            (padding_h == 0 || static_cast<unsigned>(block.y + i) < static_cast<unsigned>(arguments.height));
-        sum_line(pixels + i * layout.pixel_pitch, x, arguments.width, inside, lines[i]);
+/// and the boxes that they would be in are used by no window.
+struct Column {
+    const ForwardArguments& arguments;
+    const Layout& layout;
+    const float* pixels;
+    float* map;
+    int x, y;           // of the first pixel
+    int groups, lines;  // that the segment has from here on
+
+    __device__ __forceinline__ void load_line(LinePixels& loaded, int line, bool is_there) const {
+        const bool inside =
+            is_there && (padding_h == 0 || static_cast<unsigned>(y + line) < static_cast<unsigned>(arguments.height));
+        loaded.load(pixels + line * layout.pixel_pitch, x, arguments.width, inside);
     }
-#pragma unroll
-    for (int group = 0; group < map_rows; ++group) {
-        if (!is_full && group >= block.groups) break;
+    /// A row group's boxes, from the sums of its lines.
+    __device__ __forceinline__ void store_boxes(const float (*sums)[phases_at_once], int group) const {
 #pragma unroll
         for (int phase_h = 0; phase_h < phases_h; ++phase_h) {
-            const int first = group * Rows::step + Rows::residue(phase_h);
+            const int first = Rows::residue(phase_h);
 #pragma unroll
             for (int phase = 0; phase < phases_at_once; ++phase) {
-                float box = lines[first][phase];
+                float box = sums[first][phase];
 #pragma unroll
-                for (int dy = 1; dy < pool_h; ++dy) box += lines[first + stride_h * dy][phase];
+                for (int dy = 1; dy < pool_h; ++dy) box += sums[first + stride_h * dy][phase];
                 map[phase * layout.phase_stride + (group * phases_h + phase_h) * layout.pitch] = box;
             }
         }
     }
-}
+
+    /// All row groups at once. `is_full`: all of the block's are there, and their lines.
+    template <bool is_full>
+    __device__ __forceinline__ void build_at_once() const {
+        float sums[block_lines][phases_at_once];
+#pragma unroll
+        for (int line = 0; line < block_lines; ++line) {
+            if (!uses_line(line, map_rows)) continue;
+            LinePixels loaded;
+            load_line(loaded, line, is_full || line < lines);
+            loaded.sum(sums[line]);
+        }
+#pragma unroll
+        for (int group = 0; group < map_rows; ++group) {
+            if (!is_full && group >= groups) break;
+            store_boxes(sums + group * Rows::step, group);
+        }
+    }
+
+    /// One row group after the other. What its boxes have in common with the next one's is summed once, and the next one's
+    /// pixels are on their way while its boxes are made.
+    __device__ __forceinline__ void build_in_turn() {
+        float sums[group_lines][phases_at_once];
+        LinePixels loaded[group_lines];
+        const auto load = [&](int line) {
+            if (uses_line(line, 2)) load_line(loaded[line], line, line < last_lines || line < lines);
+        };
+        const auto sum = [&](int line) {
+            if (uses_line(line, 2)) loaded[line].sum(sums[line]);
+        };
+#pragma unroll
+        for (int line = 0; line < group_lines; ++line) load(line);
+#pragma unroll
+        for (int line = 0; line < kept_lines; ++line) sum(line);
+        int left = min(groups, map_rows);
+#pragma unroll 1
+        while (true) {
+#pragma unroll
+            for (int line = kept_lines; line < group_lines; ++line) sum(line);
+            if (--left > 0) {
+                pixels += Rows::step * layout.pixel_pitch;
+                y += Rows::step;
+                lines -= Rows::step;
+#pragma unroll
+                for (int line = kept_lines; line < group_lines; ++line) load(line);
+            }
+            store_boxes(sums, 0);
+            if (left == 0) break;
+            map += phases_h * layout.pitch;
+#pragma unroll
+            for (int line = 0; line < kept_lines; ++line) {
+#pragma unroll
+                for (int phase = 0; phase < phases_at_once; ++phase) sums[line][phase] = sums[line + Rows::step][phase];
+            }
+        }
+    }
+
+    __device__ __forceinline__ void build() {
+        if constexpr (builds_in_turn) {
+            build_in_turn();
+        } else if (groups >= map_rows && lines >= block_lines) {
+            build_at_once<true>();
+        } else {
+            build_at_once<false>();
+        }
+    }
+};
 
 /// A builder warp's life: its part of the map for each chunk of each unit. Warps take 32 columns of a block in turn, lanes one
 /// each: columns of all the chunk's channels, one after the other.
@@ -111,13 +169,15 @@ __device__ __forceinline__ void build_maps(const ForwardArguments& arguments, un
                 const int column = Columns::step * q + Columns::residue(phase);
                 const int start = channel * layout.pixel_channel_stride + block.pixels +
                                   alignment(arguments, block.source, input_channel_of(chunk, channel));
-                const float* const from = pixels + start + column + (layout.by_rows ? 0 : block.x);
-                float* const to = map + channel * layout.channel_stride + phase * layout.phase_stride + block.map + q;
-                if (block.groups >= map_rows && block.lines >= block_lines) {
-                    build_columns<true>(arguments, layout, block, from, block.x + column, to);
-                } else {
-                    build_columns<false>(arguments, layout, block, from, block.x + column, to);
-                }
+                Column{arguments,
+                       layout,
+                       pixels + start + column + (layout.by_rows ? 0 : block.x),
+                       map + channel * layout.channel_stride + phase * layout.phase_stride + block.map + q,
+                       block.x + column,
+                       block.y,
+                       block.groups,
+                       block.lines}
+                    .build();
             }
             mbarrier_arrive(barriers.map_full + 8 * map_turn.index);
             mbarrier_arrive(barriers.pixels_empty + 8 * pixel_turn.index);

@@ -85,8 +85,18 @@ struct Weights {
     unsigned stages_address;
     const Barriers& barriers;
     Turn<stages> turn;
+    bool are_there = false;  // the current stage's, as far as is known
 
-    __device__ __forceinline__ void wait() const { mbarrier_wait_parity(barriers.weights_full + 8 * turn.index, turn.parity); }
+    __device__ __forceinline__ void wait() const {
+        mbarrier_wait_parity_unless(are_there, barriers.weights_full + 8 * turn.index, turn.parity);
+    }
+    /// Asks for the stage after the current one: the answer takes a while, and is there when its turn comes.
+    __device__ __forceinline__ void look_ahead() {
+        if constexpr (weights_stay) return;  // they have been waited for, but for the first unit's
+        Turn<stages> next = turn;
+        next.advance();
+        are_there = mbarrier_test_wait_parity(barriers.weights_full + 8 * next.index, next.parity);
+    }
     __device__ __forceinline__ unsigned stage() const { return stages_address + turn.index * stage_bytes; }
 
     /// When the products with the current stage are done.
@@ -95,7 +105,7 @@ struct Weights {
         turn.advance();
     }
     __device__ __forceinline__ void start_again() {
-        if (weights_stay) turn = {};
+        if (weights_stay) turn = {}, are_there = true;
     }
 };
 
@@ -148,6 +158,7 @@ __device__ __forceinline__ void multiply(Accumulators& sums, Accumulators& chain
     } else {
         mbarrier_arrive(map_empty);
     }
+    weights.look_ahead();
     wgmma_wait_group<0>();
     wgmma_settle(chain);
     weights.leave();
@@ -170,28 +181,68 @@ struct RowSums {
     }
 };
 
-/// The logits of two neighbouring columns become activations; padded filters become zeros.
-__device__ __forceinline__ void activate_columns(const float* bias, int filter, float (&logits)[4]) {
+/// Sigmoids of logits, summed, with one reciprocal for four of them: of what a sigmoid costs, most are special functions.
+///
+///     1/a + 1/b + 1/c + 1/d = ((a + b)·cd + (c + d)·ab) / abcd
+///
+/// Where the product of four overflows, or is no number, each has its own.
+template <int count>
+__device__ __forceinline__ float sum_sigmoids(const float (&logits)[count]) {
+    float divisors[count], sums[count / 4];
+    bool are_large = false;
+#pragma unroll
+    for (int i = 0; i < count; ++i) divisors[i] = 1.0f + exp2_approximate(logits[i]);
+#pragma unroll
+    for (int i = 0; i < count; i += 4) {
+        const float ab = divisors[i] * divisors[i + 1], cd = divisors[i + 2] * divisors[i + 3];
+        const float upper = fmaf(divisors[i] + divisors[i + 1], cd, (divisors[i + 2] + divisors[i + 3]) * ab);
+        sums[i / 4] = upper * reciprocal_approximate(ab * cd);
+        are_large = are_large || !(ab * cd < 0x1p125f);
+    }
+    if (are_large) {
+#pragma unroll
+        for (int i = 0; i < count; i += 4) {
+            sums[i / 4] = (reciprocal_approximate(divisors[i]) + reciprocal_approximate(divisors[i + 1])) +
+                          (reciprocal_approximate(divisors[i + 2]) + reciprocal_approximate(divisors[i + 3]));
+        }
+    }
+    return pairwise_sum<count / 4>(sums);
+}
+
+/// The bias of two neighbouring columns' filters, for rows g and g + 8.
+__device__ __forceinline__ void add_bias(const float* bias, int filter, float (&logits)[4]) {
     const float2 biases = __ldg(reinterpret_cast<const float2*>(bias + filter));
 #pragma unroll
+    for (int i = 0; i < 4; ++i) logits[i] += i % 2 == 0 ? biases.x : biases.y;
+}
+
+/// Logits become activations; padded filters become zeros.
+__device__ __forceinline__ void activate_columns(int filter, float (&logits)[4]) {
+#pragma unroll
     for (int i = 0; i < 4; ++i) {
-        const float activation = activate(logits[i] + (i % 2 == 0 ? biases.x : biases.y));
+        const float activation = activate(logits[i]);
         logits[i] = out_channels % filters == 0 || filter + i % 2 < out_channels ? activation : 0.0f;
     }
 }
 
 /// Of the whole reduction in this block.
 __device__ __forceinline__ RowSums activate_own(const Accumulators& sums, const float* bias, int filter_tile) {
-    const int column = 2 * static_cast<int>(threadIdx.x % 4);
+    constexpr bool by_fours = spec::is_sigmoid != 0 && out_channels % filters == 0 && filters % 16 == 0;
     float upper[filters / 4], lower[filters / 4];
 #pragma unroll
     for (int j = 0; j < filters / 8; ++j) {
+        const int filter = filter_tile * filters + 8 * j + 2 * static_cast<int>(threadIdx.x % 4);
         float logits[4] = {sums[4 * j], sums[4 * j + 1], sums[4 * j + 2], sums[4 * j + 3]};
-        activate_columns(bias, filter_tile * filters + 8 * j + column, logits);
+        add_bias(bias, filter, logits);
+        if constexpr (!by_fours) activate_columns(filter, logits);
         upper[2 * j] = logits[0], upper[2 * j + 1] = logits[1];
         lower[2 * j] = logits[2], lower[2 * j + 1] = logits[3];
     }
-    return {pairwise_sum<filters / 4>(upper), pairwise_sum<filters / 4>(lower)};
+    if constexpr (by_fours) {
+        return {sum_sigmoids(upper), sum_sigmoids(lower)};
+    } else {
+        return {pairwise_sum<filters / 4>(upper), pairwise_sum<filters / 4>(lower)};
+    }
 }
 
 /// Where a cluster's blocks divide the channels: each hands its sums to the others and finishes its share of the columns.
@@ -219,7 +270,9 @@ __device__ __forceinline__ RowSums activate_shared(const Accumulators& sums, con
             logits[0] += part.x, logits[1] += part.y;
             logits[2] += part.z, logits[3] += part.w;
         }
-        activate_columns(bias, filter_tile * filters + 8 * j + column, logits);
+        const int filter = filter_tile * filters + 8 * j + column;
+        add_bias(bias, filter, logits);
+        activate_columns(filter, logits);
         result.upper += logits[0] + logits[1];
         result.lower += logits[2] + logits[3];
     }
@@ -245,8 +298,8 @@ __device__ __forceinline__ void multiply_maps(const ForwardArguments& arguments,
         const Unit& unit = reinterpret_cast<const Unit*>(shared + units_at)[before % unit_places];
         const int upper = 16 * warp + lane / 4, lower = upper + 8;
         // Rows past the tile's end repeat its last position; nobody reads their sums.
-        const int places[2] = {unit.place_in_map(arguments, layout, min(upper, unit.count - 1)),
-                               unit.place_in_map(arguments, layout, min(lower, unit.count - 1))};
+        const int places[2] = {unit.place_in_map(arguments, layout, share, min(upper, unit.count - 1)),
+                               unit.place_in_map(arguments, layout, share, min(lower, unit.count - 1))};
         Accumulators sums, chain;
 #pragma unroll
         for (int i = 0; i < filters / 2; ++i) sums[i] = chain[i] = 0;

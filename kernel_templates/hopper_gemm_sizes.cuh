@@ -5,13 +5,11 @@
 namespace kiln {
 
 // Warps: `warpgroups` consumer warpgroups, each with 64 positions of the tile and all its filters; then `builders` warpgroups,
-// whose last two warps feed the others and add up images while the others build maps.
+// whose last warps feed the others and add up images while the others build maps (below).
 constexpr int warpgroups = static_cast<int>(spec::warpgroups);
 constexpr int builders = static_cast<int>(spec::builders);
 constexpr int consumer_threads = 128 * warpgroups;
-constexpr int builder_warps = 4 * builders - 2;
 constexpr int threads = 128 * (warpgroups + builders);
-constexpr int feeding_warp = threads / 32 - 2, finishing_warp = threads / 32 - 1;
 
 // The tile: a run of positions (n, i, j), flattened, by `filters` filters. `fixed_splits` blocks of a cluster divide the
 // channels; 0: as many as the launch says, up to `most_splits`.
@@ -63,6 +61,12 @@ constexpr int stages = static_cast<int>(spec::stages);
 constexpr int stage_bytes = long_steps * step_bytes;
 constexpr int most_chunks = ceil_divide(chunks, fixed_splits == 0 ? 1 : fixed_splits);  // of a block
 constexpr bool weights_stay = filter_tiles == 1 && most_chunks * batches <= stages;     // they are fetched once
+
+// One warp feeds pixels and one adds up images. Weights that stay are fetched by the latter, before there are images; others keep
+// a warp of their own busy.
+constexpr int builder_warps = 4 * builders - (weights_stay ? 2 : 3);
+constexpr int pixel_warp = consumer_threads / 32 + builder_warps, finishing_warp = threads / 32 - 1;
+constexpr int weight_warp = weights_stay ? finishing_warp : finishing_warp - 1;
 constexpr int bias_bytes = round_up(filter_tiles * filters * 4, 128);
 
 /// The first k-step of a chunk's batch, and how many it has.
@@ -90,12 +94,16 @@ __host__ __device__ constexpr Item item(int index) {
 // The work on a map is divided into blocks of `map_rows` row groups.
 constexpr int map_rows = static_cast<int>(spec::map_rows);
 
-// The lines of pixels behind one row group, and behind `map_rows`.
+// The lines of pixels behind one row group, and behind `map_rows`; those that a group shares with the next; those of a segment's
+// last group that the segment has.
 constexpr int group_lines = Rows::residue(phases_h - 1) + stride_h * (pool_h - 1) + 1;
 constexpr int block_lines = (map_rows - 1) * Rows::step + group_lines;
+constexpr int kept_lines = group_lines > Rows::step ? group_lines - Rows::step : 0;
+constexpr int last_lines = window_h - Rows::step * reach_h;
 
-__host__ __device__ constexpr bool uses_line(int line) {
-    for (int group = 0; group < map_rows; ++group) {
+/// Whether one of the `groups` groups that begin with the line 0 uses this line.
+__host__ __device__ constexpr bool uses_line(int line, int groups) {
+    for (int group = 0; group < groups; ++group) {
         for (int phase = 0; phase < phases_h; ++phase) {
             for (int dy = 0; dy < pool_h; ++dy) {
                 if (group * Rows::step + Rows::residue(phase) + stride_h * dy == line) return true;
@@ -104,6 +112,16 @@ __host__ __device__ constexpr bool uses_line(int line) {
     }
     return false;
 }
+
+// A thread makes one column of one phase at a time, or, where columns are an odd number of pixels apart, all phases: neighbouring
+// threads' pixels then lie in different banks, and phases share what they load.
+constexpr int phases_at_once = Columns::step % 2 == 1 ? phases_w : 1;
+constexpr int column_loads = (phases_at_once == 1 ? 0 : Columns::residue(phases_w - 1)) + stride_w * (pool_w - 1) + 1;
+
+// It makes a block's row groups in turn where one's pixels are enough to be busy with, and few enough to hold; otherwise all at
+// once.
+constexpr int group_loads = (group_lines - kept_lines) * column_loads;
+constexpr bool builds_in_turn = group_loads >= 9 && group_loads <= 24;
 
 // What a tile has no more of: blocks of its map, and runs of pixels in each channel.
 constexpr int most_blocks = 64, most_runs = 64;

@@ -4,6 +4,27 @@
 // Tiles of positions and their segments, and how these lie in shared memory.
 namespace kiln {
 
+/// With it `__umulhi` divides small numbers, exactly while dividend · divisor < 2^32; zero for 1.
+__device__ __forceinline__ unsigned reciprocal_of(unsigned divisor) {
+    return 0xffffffffu / divisor + 1;
+}
+
+/// Divides small numbers.
+struct Divider {
+    unsigned divisor, reciprocal;
+
+    __device__ __forceinline__ explicit Divider(unsigned by) : divisor(by), reciprocal(reciprocal_of(by)) {}
+    __device__ __forceinline__ unsigned divide(unsigned dividend) const {
+        return divisor == 1 ? dividend : __umulhi(dividend, reciprocal);
+    }
+};
+
+/// How often `divisor` is in `dividend`, which is less than `divisor` + tile_positions.
+__device__ __forceinline__ unsigned times_in(unsigned dividend, unsigned divisor, unsigned reciprocal) {
+    if (divisor > tile_positions) return dividend >= divisor ? 1 : 0;
+    return __umulhi(dividend, reciprocal) + (divisor == 1 ? dividend : 0);
+}
+
 /// How tiles' pixels and box maps lie in shared memory, as the host computed it for the shape (GemmLayout in
 /// src/model/families/hopper_gemm_tile.cpp). A segment is what a tile has of one image, in the image's full width; where a row of
 /// positions is longer than a tile (`by_rows`), a segment is what the tile has of one row.
@@ -38,6 +59,40 @@ struct Layout {
     }
 };
 
+/// Which units and channels a block has: units are dealt out in turn; of a cluster, which has one unit, each block has a part of
+/// the channels. Worked out once, and read from shared memory where it is used: consumers have no registers for it.
+struct __align__(16) Share {
+    Index first, step, units;
+    int first_chunk, last_chunk;  // the last is past it
+    int splits, rank;
+    unsigned by_width, by_height;  // reciprocals, for what is not far beyond a row or an image of positions
+
+    __device__ __forceinline__ Share(const ForwardArguments& arguments) : units(arguments.layout[0]) {
+        splits = splits_of(arguments);
+        rank = static_cast<int>(blockIdx.x) % splits;
+        first = static_cast<int>(blockIdx.x) / splits;
+        step = splits == 1 ? gridDim.x : units;
+        first_chunk = chunks * rank / splits;
+        last_chunk = chunks * (rank + 1) / splits;
+        by_width = reciprocal_of(arguments.pooled_width);
+        by_height = reciprocal_of(arguments.pooled_height);
+    }
+    __device__ __forceinline__ Index unit(unsigned before) const {
+        return first + before * step;
+    }
+    __device__ __forceinline__ static int splits_of(const ForwardArguments& arguments) {
+        return fixed_splits == 0 ? static_cast<int>(arguments.layout[2] >> 1) : fixed_splits;
+    }
+    __device__ __forceinline__ static const Share& in(const unsigned char* shared) {
+        return *reinterpret_cast<const Share*>(shared + share_at);
+    }
+
+    __device__ __forceinline__ static int filter_tile(Index unit) {
+        return static_cast<int>(filter_tiles == 1 ? 0 : unit - divide(unit, filter_tiles) * filter_tiles);
+    }
+};
+static_assert(sizeof(Share) <= 48);
+
 /// A unit's tile: `count` positions, the first of which is (image, row, column). Written by the fetching warp, read by all
 /// others.
 struct __align__(16) Unit {
@@ -60,11 +115,12 @@ struct __align__(16) Unit {
     }
 
     /// Where the map has the tile's position `index`, with tap 0 of channel 0.
-    __device__ __forceinline__ int place_in_map(const ForwardArguments& arguments, const Layout& layout, int index) const {
-        const unsigned width = arguments.pooled_width;
+    __device__ __forceinline__ int place_in_map(const ForwardArguments& arguments, const Layout& layout, const Share& share,
+                                                int index) const {
+        const unsigned width = arguments.pooled_width, height = arguments.pooled_height;
         const unsigned along = column + index;
-        const unsigned rows_after = along / width;
-        const unsigned segment = layout.by_rows ? rows_after : (row + rows_after) / arguments.pooled_height;
+        const unsigned rows_after = times_in(along, width, share.by_width);
+        const unsigned segment = layout.by_rows ? rows_after : times_in(row + rows_after, height, share.by_height);
         const unsigned q = along - rows_after * width - (layout.by_rows && rows_after == 0 ? column : 0);
         return static_cast<int>((rows_after + segment * reach_h) * phases_h * layout.pitch + q);
     }
@@ -126,36 +182,5 @@ struct Segments {
         return segment;
     }
 };
-
-/// Which units and channels a block has: units are dealt out in turn; of a cluster, which has one unit, each block has a part of
-/// the channels. Worked out once, and read from shared memory where it is used: consumers have no registers for it.
-struct __align__(16) Share {
-    Index first, step, units;
-    int first_chunk, last_chunk;  // the last is past it
-    int splits, rank;
-
-    __device__ __forceinline__ Share(const ForwardArguments& arguments) : units(arguments.layout[0]) {
-        splits = splits_of(arguments);
-        rank = static_cast<int>(blockIdx.x) % splits;
-        first = static_cast<int>(blockIdx.x) / splits;
-        step = splits == 1 ? gridDim.x : units;
-        first_chunk = chunks * rank / splits;
-        last_chunk = chunks * (rank + 1) / splits;
-    }
-    __device__ __forceinline__ Index unit(unsigned before) const {
-        return first + before * step;
-    }
-    __device__ __forceinline__ static int splits_of(const ForwardArguments& arguments) {
-        return fixed_splits == 0 ? static_cast<int>(arguments.layout[2] >> 1) : fixed_splits;
-    }
-    __device__ __forceinline__ static const Share& in(const unsigned char* shared) {
-        return *reinterpret_cast<const Share*>(shared + share_at);
-    }
-
-    __device__ __forceinline__ static int filter_tile(Index unit) {
-        return static_cast<int>(filter_tiles == 1 ? 0 : unit - divide(unit, filter_tiles) * filter_tiles);
-    }
-};
-static_assert(sizeof(Share) <= 48);
 
 }  // namespace kiln

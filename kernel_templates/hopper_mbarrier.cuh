@@ -82,4 +82,18 @@ __device__ __forceinline__ void mbarrier_wait_parity_unseen(unsigned barrier, un
         : "memory");
 }
 
+/// The same, unless the phase is known to have ended.
+__device__ __forceinline__ void mbarrier_wait_parity_unless(bool has_ended, unsigned barrier, unsigned parity) {
+    asm volatile(
+        "{\n\t.reg .pred done;\n\t"
+        "setp.ne.u32 done, %0, 0;\n\t"
+        "@done bra ended;\n"
+        "again:\n\t"
+        "mbarrier.try_wait.parity.acquire.cta.shared::cta.b64 done, [%1], %2;\n\t"
+        "@!done bra again;\n"
+        "ended:\n\t}" ::"r"(static_cast<unsigned>(has_ended)),
+        "r"(barrier), "r"(parity)
+        : "memory");
+}
+
 }  // namespace kiln

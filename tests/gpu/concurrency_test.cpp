@@ -93,7 +93,7 @@ TEST_CASE("a forward sees what the forward in front of it in the stream wrote, t
     constexpr Shape images{.batch = 24576, .height = 6, .width = 6};  // whose sums are the pixels of one image of another model
     constexpr Shape image{.batch = 1, .height = 48, .width = 64};
     const RandomCase maker =
-        drawn_case({.in_channels = 1, .out_channels = 2, .kernel_size = 3, .pool_kernel_size = 2}, images, 81);
+        drawn_case({.in_channels = 8, .out_channels = 2, .kernel_size = 3, .pool_kernel_size = 2}, images, 81);
     const RandomCase reader =
         drawn_case({.in_channels = 8, .out_channels = 64, .kernel_size = 3, .pool_kernel_size = 4}, image, 83);
     for (const Plan& plan : best_plan_of_each_family(maker.spec)) {

@@ -28,6 +28,8 @@ bool is_admitted(const ModelSpec& spec) {
 /// A chunk's batches are unrolled: longer ones take too long to compile.
 constexpr std::int64_t longest_chunk = 25;  // k-steps
 
+constexpr std::int64_t most_map_rows = 6;  // of a block whose groups are made in turn
+
 /// Channels of a chunk: fours, or, where they are few or have many taps, one, whose taps then come in fours. Two or three were
 /// measured to be slow.
 std::vector<std::int64_t> chunk_choices(const ModelSpec& spec) {
@@ -39,10 +41,23 @@ std::vector<std::int64_t> chunk_choices(const ModelSpec& spec) {
     return choices;
 }
 
+/// What a chunk's map costs the builders, in cycles: their warps take a block's columns by 32.
+double map_cycles(const ModelSpec& spec, const GemmTile& tile, const GemmLayout& layout) {
+    const GemmColumn column(spec);
+    const std::int64_t kinds = gemm_columns(spec).phases() / column.phases;  // of columns, side by side
+    const std::int64_t tasks = layout.usual_blocks * ceil_divide(layout.pitch * kinds * tile.channels, 32);
+    const std::int64_t rounds = ceil_divide(tasks, tile.builder_warps(spec));
+    const std::int64_t loads = column.lines(tile.map_rows) * column.loads;
+    const std::int64_t boxes = tile.map_rows * gemm_rows(spec).phases() * column.phases;
+    const double task = 151 + 8.2 * static_cast<double>(loads) + 10 * static_cast<double>(boxes);
+    const bool clips = spec.padding.height > 0 || spec.padding.width > 0;  // asks for each pixel whether it is there
+    return 610 + static_cast<double>(rounds) * task * (clips ? 1.1 : 1);
+}
+
 /// What a chunk of channels costs one multiprocessor, in cycles, stage by stage. The constants, and those of `launch_cycles`,
-/// were fitted to 314 tiles measured on an H200 (docs/kernel-log.md); the root mean square of what is left is 14 %.
+/// were fitted to 90 tiles measured on an H200 (docs/kernel-log.md); the root mean square of what is left is 8 %.
 struct ChunkCost {
-    double tensor, consumers, builders, feeder;
+    double tensor, consumers, builders, feeders;
     bool waits_for_pixels;
 
     ChunkCost(const ModelSpec& spec, const GemmTile& tile, const GemmLayout& layout) : waits_for_pixels(tile.pixel_stages == 1) {
@@ -51,33 +66,22 @@ struct ChunkCost {
         consumers =
             steps * static_cast<double>(tile.filters) / 2 * products;  // of one warpgroup, with the tensor cores to itself
         tensor = consumers * static_cast<double>(tile.warpgroups);
-        const GemmAxis rows = gemm_rows(spec), columns = gemm_columns(spec);
-        const bool at_once = columns.step % 2 == 1;
-        const auto lines =
-            static_cast<double>(tile.map_rows * rows.step + window_size(spec).height - spec.kernel_size.height + 1);
-        const auto loads =
-            static_cast<double>(at_once ? columns.step + spec.pool_kernel_size.width - 1 : spec.pool_kernel_size.width);
-        const auto width = static_cast<double>(layout.pitch * (at_once ? 1 : columns.phases()) * tile.channels);
-        const auto items = static_cast<double>(layout.blocks) * (width / 32 + 0.5);
-        const double share = columns.step % 4 == 2 ? 0.45 : 1;                 // two neighbours in one load, without conflicts
-        const bool clips = spec.padding.height > 0 || spec.padding.width > 0;  // whether each pixel is there
-        const double of_item = (148 + 6 * share * lines * loads) * (clips ? 1.4 : 1);
-        builders = 650 + items / static_cast<double>(4 * tile.builders - 2) * of_item;
-        const bool weights_stay = tile.filter_tiles(spec) == 1 && tile.chunks(spec) * tile.batches(spec) <= tile.stages;
-        feeder = 42 * static_cast<double>(layout.runs * tile.channels) + (weights_stay ? 275 : 550) * batches;
+        builders = map_cycles(spec, tile, layout);
+        // One warp feeds pixels, one weights.
+        feeders = std::max(23 * static_cast<double>(layout.runs * tile.channels), (tile.weights_stay(spec) ? 90 : 210) * batches);
     }
 
-    /// The stages overlap, but they share the multiprocessor: those that are not the slowest show too.
+    /// The stages overlap, but they share the multiprocessor: the slowest but one shows too.
     [[nodiscard]] double cycles() const {
-        std::array<double, 4> all{tensor, consumers, builders, feeder};
+        std::array<double, 4> all{tensor, consumers, builders, feeders};
         std::sort(all.begin(), all.end());
-        return all[3] + 0.65 * all[2] + 0.25 * all[1] + (waits_for_pixels ? 4400 : 0);
+        return all[3] + 0.68 * all[2] + (waits_for_pixels ? 4400 : 0);
     }
     /// Until the first chunk has gone through all of them.
-    [[nodiscard]] double fill_cycles() const { return 0.38 * (consumers + builders + feeder); }
+    [[nodiscard]] double fill_cycles() const { return 0.49 * (consumers + builders + feeders); }
     [[nodiscard]] std::string limiter() const {
-        if (tensor >= std::max({consumers, builders, feeder})) return "tensor";
-        return builders >= std::max(consumers, feeder) ? "shared" : "latency";
+        if (tensor >= std::max({consumers, builders, feeders})) return "tensor";
+        return builders >= std::max(consumers, feeders) ? "shared" : "latency";
     }
 };
 
@@ -88,7 +92,7 @@ std::int64_t units_at_once(std::int64_t splits, std::int64_t multiprocessors) {
     return std::max<std::int64_t>(1, multiprocessors * 85 / 100 / splits);
 }
 
-constexpr double first_and_last_cycles = 10260;
+constexpr double first_and_last_cycles = 9010;
 
 /// What a launch costs one multiprocessor, in cycles.
 double launch_cycles(const ModelSpec& spec, const GemmTile& tile, const GemmLayout& layout, const ChunkCost& chunk,
@@ -97,8 +101,8 @@ double launch_cycles(const ModelSpec& spec, const GemmTile& tile, const GemmLayo
     const auto waves = static_cast<double>(ceil_divide(units, units_at_once(splits, multiprocessors)));
     const auto chunks = static_cast<double>(ceil_divide(tile.chunks(spec), splits));
     // Clusters come and go: each wave of them fills and drains its pipelines, where other blocks go on with their next unit.
-    const double meeting = splits > 1 ? 1700 + 9000 * (waves - 1) : 0;
-    return waves * (chunks * chunk.cycles() + 1170) + chunk.fill_cycles() + meeting + first_and_last_cycles;
+    const double meeting = splits > 1 ? 1550 + 10800 * (waves - 1) : 0;
+    return waves * (chunks * chunk.cycles() + 1680) + chunk.fill_cycles() + meeting + first_and_last_cycles;
 }
 
 std::int64_t positions_of(const ModelSpec& spec, const Shape& shape) {
@@ -144,6 +148,23 @@ bool make_room(GemmTile& tile, const ModelSpec& spec, const Shape& shape, const 
     return false;
 }
 
+/// Where row groups are made in turn: as many in a block as keep the builders busy for the shortest time.
+void choose_map_rows(GemmTile& tile, const ModelSpec& spec, const Shape& shape, const Rates& rates) {
+    if (!GemmColumn(spec).builds_in_turn()) return;
+    tile.map_rows = most_map_rows;
+    std::int64_t best = tile.map_rows;
+    double least = 0;
+    for (; tile.map_rows > 0; --tile.map_rows) {
+        const GemmLayout layout = gemm_launch(spec, tile, shape, rates.multiprocessors).layout;
+        if (!layout.is_listable()) break;
+        const double cycles = map_cycles(spec, tile, layout);
+        if (least > 0 && cycles >= least) continue;
+        least = cycles;
+        best = tile.map_rows;
+    }
+    tile.map_rows = best;
+}
+
 /// Fills in the sizes that follow from the others; false if there is no room for them.
 bool complete(GemmTile& tile, const ModelSpec& spec, const Shape& shape, const Rates& rates, bool weights_stay) {
     if (tile.chunk_steps(spec) > longest_chunk) return false;
@@ -154,8 +175,11 @@ bool complete(GemmTile& tile, const ModelSpec& spec, const Shape& shape, const R
     }
     // The smaller the tile, the less of the wish is for comfort: with three warpgroups nothing spilled 20 registers below.
     if (tile.consumer_registers(spec) < tile.wished_registers(spec) - (tile.warpgroups > 2 ? 20 : 8)) return false;
-    tile.map_rows = std::clamp<std::int64_t>(6 / gemm_rows(spec).step, 1, 4);
-    while (tile.map_rows > 1 && tile.needed_builder_registers(spec) > tile.builder_registers(spec)) --tile.map_rows;
+    const bool builds_in_turn = GemmColumn(spec).builds_in_turn();
+    tile.map_rows = builds_in_turn ? most_map_rows : std::clamp<std::int64_t>(6 / gemm_rows(spec).step, 1, 4);
+    while (!builds_in_turn && tile.map_rows > 1 && tile.needed_builder_registers(spec) > tile.builder_registers(spec)) {
+        --tile.map_rows;
+    }
     if (tile.needed_builder_registers(spec) > tile.builder_registers(spec)) return false;
     return make_room(tile, spec, shape, rates, weights_stay);
 }
@@ -168,12 +192,14 @@ void add_split(std::vector<Candidate>& candidates, GemmTile tile, const ModelSpe
     if (!spec.expected) {
         tile.fill(spec, rates.shared_bytes_per_block);
         tile.splits = may_split ? 0 : 1;
+        choose_map_rows(tile, spec, shape, rates);
         candidates.push_back(gemm_cost(spec, tile, shape));
         return;
     }
     for (const std::int64_t splits : split_choices) {
         if (splits > 1 && (!may_split || splits > tile.chunks(spec))) break;
         tile.splits = splits;
+        choose_map_rows(tile, spec, shape, rates);
         candidates.push_back(gemm_cost(spec, tile, shape));
     }
 }
@@ -226,17 +252,19 @@ std::vector<Candidate> gemm_candidates(const ModelSpec& spec) {
     if (pooled.height < 1 || pooled.width < 1) return candidates;
 
     GemmTile tile;
-    tile.builders = 2;
     for (const std::int64_t filters : filter_choices(spec)) {
         tile.filters = filters;
         for (const std::int64_t warpgroups : {1, 2, 3}) {
             tile.warpgroups = warpgroups;
             tile.steps = filters > 64 || warpgroups > 2 ? 3 : 5;  // as many as registers hold beside two sets of accumulators
-            for (const std::int64_t channels : chunk_choices(spec)) {
-                tile.channels = channels;
-                for (const bool weights_stay : {true, false}) {
-                    tile.splits = 1;
-                    if (complete(tile, spec, shape, rates, weights_stay)) add_split(candidates, tile, spec, shape, rates);
+            for (const std::int64_t builders : {2, 3}) {
+                tile.builders = builders;
+                for (const std::int64_t channels : chunk_choices(spec)) {
+                    tile.channels = channels;
+                    for (const bool weights_stay : {true, false}) {
+                        tile.splits = 1;
+                        if (complete(tile, spec, shape, rates, weights_stay)) add_split(candidates, tile, spec, shape, rates);
+                    }
                 }
             }
         }

@@ -134,6 +134,7 @@ LaunchGeometry HopperGemmFamily::geometry(const ModelSpec& spec, const Tile& til
     geometry.block = static_cast<int>(gemm.threads());
     geometry.cluster = static_cast<int>(splits);
     geometry.shared_bytes = static_cast<int>(gemm.shared_bytes(spec));
+    geometry.may_start_early = true;
     geometry.counter_bytes = static_cast<std::size_t>(shape.batch) * sizeof(unsigned);
     geometry.partial_bytes = static_cast<std::size_t>((shape.batch + tiles) * gemm.filter_tiles(spec) * splits) * sizeof(double);
     geometry.layout = {units,

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <numeric>
-#include <set>
 
 #include "model/geometry.hpp"
 #include "support/rounding.hpp"
@@ -35,12 +34,24 @@ std::int64_t GemmAxis::phases() const {
     return reach() == 0 ? taps : step / std::gcd(dilation, step);
 }
 
+std::int64_t GemmAxis::last_residue() const {
+    return (reach() == 0 ? dilation : std::gcd(dilation, step)) * (phases() - 1);
+}
+
 GemmAxis gemm_rows(const ModelSpec& spec) {
     return {spec.kernel_size.height, spec.stride.height * spec.pool_kernel_size.height, spec.dilation.height};
 }
 
 GemmAxis gemm_columns(const ModelSpec& spec) {
     return {spec.kernel_size.width, spec.stride.width * spec.pool_kernel_size.width, spec.dilation.width};
+}
+
+GemmColumn::GemmColumn(const ModelSpec& spec) {
+    const GemmAxis rows = gemm_rows(spec), columns = gemm_columns(spec);
+    phases = columns.step % 2 == 1 ? columns.phases() : 1;
+    loads = (phases == 1 ? 0 : columns.last_residue()) + spec.stride.width * (spec.pool_kernel_size.width - 1) + 1;
+    group_lines = rows.last_residue() + spec.stride.height * (spec.pool_kernel_size.height - 1) + 1;
+    kept_lines = std::max<std::int64_t>(0, group_lines - rows.step);
 }
 
 GemmTile GemmTile::from(const Tile& tile) {
@@ -136,6 +147,15 @@ bool GemmTile::can_split() const {
     return pixel_stages * pixel_floats + 2 * map_floats >= positions() * filters;
 }
 
+bool GemmTile::weights_stay(const ModelSpec& spec) const {
+    const std::int64_t most_chunks = ceil_divide(chunks(spec), std::max<std::int64_t>(1, splits));
+    return filter_tiles(spec) == 1 && most_chunks * batches(spec) <= stages;
+}
+
+std::int64_t GemmTile::builder_warps(const ModelSpec& spec) const {
+    return 4 * builders - (weights_stay(spec) ? 2 : 3);
+}
+
 std::int64_t GemmTile::builder_registers(const ModelSpec& spec) const {
     const std::int64_t entry = 65536 / threads() / 8 * 8;
     const std::int64_t left = (entry * threads() - wished_registers(spec) * 128 * warpgroups) / (128 * builders) / 8 * 8;
@@ -148,22 +168,15 @@ std::int64_t GemmTile::consumer_registers(const ModelSpec& spec) const {
 }
 
 std::int64_t GemmTile::needed_builder_registers(const ModelSpec& spec) const {
-    const GemmAxis rows = gemm_rows(spec), columns = gemm_columns(spec);
-    std::set<std::int64_t> lines;
-    for (std::int64_t group = 0; group < map_rows; ++group) {
-        for (std::int64_t tap = 0; tap < rows.taps; ++tap) {
-            for (std::int64_t dy = 0; dy < spec.pool_kernel_size.height; ++dy) {
-                lines.insert(group * rows.step + rows.dilation * tap % rows.step + spec.stride.height * dy);
-            }
-        }
-    }
-    const bool at_once = columns.step % 2 == 1;  // all phases, which share what they load
-    const std::int64_t loads = (at_once ? columns.step - 1 : 0) + spec.stride.width * (spec.pool_kernel_size.width - 1) + 1;
+    const GemmColumn column(spec);
     // Whether each column is inside; as much as tiles needed that spilled.
     const bool is_padded = spec.padding.height > 0 || spec.padding.width > 0;
-    const bool is_small = loads <= 4 && spec.kernel_size.width <= 5;
-    const std::int64_t predicates = !is_padded ? 0 : is_small ? 8 : std::max<std::int64_t>(32, 4 * loads - 12);
-    return static_cast<std::int64_t>(lines.size()) * (at_once ? columns.phases() : 1) + loads + predicates + 44;
+    const bool is_small = column.loads <= 4 && spec.kernel_size.width <= 5;
+    const std::int64_t predicates = !is_padded ? 0 : is_small ? 8 : std::max<std::int64_t>(32, 4 * column.loads - 12);
+    if (column.builds_in_turn()) {
+        return column.group_lines * column.phases + column.group_loads() + predicates + 40;
+    }
+    return column.lines(map_rows) * column.phases + column.loads + predicates + 44;
 }
 
 std::int64_t GemmTile::wished_registers(const ModelSpec& spec) const {
@@ -181,6 +194,10 @@ GemmLayout::GemmLayout(const ModelSpec& spec, const GemmTile& tile, const Shape&
 
     groups = rows + segments * rows_axis.reach();
     blocks = (groups + segments * (tile.map_rows - 1)) / tile.map_rows;
+    // All segments but one end in a block that is half full.
+    const std::int64_t usual_segments = by_rows ? rows : ceil_divide(positions, pooled.height * pooled.width);
+    const std::int64_t usual_groups = rows + usual_segments * rows_axis.reach();
+    usual_blocks = ceil_divide(2 * usual_groups + (usual_segments - 1) * (tile.map_rows - 1), 2 * tile.map_rows);
     pitch = (by_rows ? positions : pooled.width) + columns_axis.reach();
     runs = segments * (by_rows ? window.height : 1);
     phase_stride = groups * rows_axis.phases() * pitch;

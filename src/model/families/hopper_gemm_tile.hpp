@@ -19,9 +19,24 @@ struct GemmAxis {
     [[nodiscard]] bool is_regular() const { return phases() <= taps; }
     [[nodiscard]] std::int64_t phases() const;                                         ///< residues modulo `step` of the taps
     [[nodiscard]] std::int64_t reach() const { return dilation * (taps - 1) / step; }  ///< positions that the last tap is ahead
+    [[nodiscard]] std::int64_t last_residue() const;                                   ///< of the last phase
 };
 [[nodiscard]] GemmAxis gemm_rows(const ModelSpec& spec);
 [[nodiscard]] GemmAxis gemm_columns(const ModelSpec& spec);
+
+/// What a builder thread reads of a spec's pixels.
+struct GemmColumn {
+    std::int64_t phases;       ///< that it makes at once
+    std::int64_t loads;        ///< pixels of a line
+    std::int64_t group_lines;  ///< behind one row group
+    std::int64_t kept_lines;   ///< of these, that the next group uses too
+    explicit GemmColumn(const ModelSpec& spec);
+    /// Whether it makes a block's row groups in turn, and not all at once.
+    [[nodiscard]] bool builds_in_turn() const { return group_loads() >= 9 && group_loads() <= 24; }
+    [[nodiscard]] std::int64_t group_loads() const { return (group_lines - kept_lines) * loads; }
+    /// Lines that it reads for so many groups of a block.
+    [[nodiscard]] std::int64_t lines(std::int64_t groups) const { return kept_lines + groups * (group_lines - kept_lines); }
+};
 
 /// A tile of the Hopper gemm family by its names, and what follows from it as kernel_templates/hopper_gemm_sizes.cuh states it.
 struct GemmTile {
@@ -33,7 +48,7 @@ struct GemmTile {
     std::int64_t steps = 0;       ///< at most, in a batch
     std::int64_t stages = 0;      ///< batches of weights in shared memory
     std::int64_t bf16_corrections = 0;
-    std::int64_t map_rows = 0;    ///< row groups that a builder thread makes at a time
+    std::int64_t map_rows = 0;    ///< row groups of a block, one builder thread's in each column
     std::int64_t map_floats = 0;  ///< of one map
     std::int64_t pixel_stages = 0;
     std::int64_t pixel_floats = 0;  ///< of one stage
@@ -64,6 +79,8 @@ struct GemmTile {
     [[nodiscard]] std::int64_t step_bytes(const ModelSpec& spec) const;
     [[nodiscard]] std::int64_t bias_bytes(const ModelSpec& spec) const;
     [[nodiscard]] std::int64_t shared_bytes(const ModelSpec& spec) const;
+    [[nodiscard]] bool weights_stay(const ModelSpec& spec) const;                      ///< they are fetched once
+    [[nodiscard]] std::int64_t builder_warps(const ModelSpec& spec) const;             ///< without those that do something else
     [[nodiscard]] std::int64_t wished_registers(const ModelSpec& spec) const;          ///< of a consumer thread
     [[nodiscard]] std::int64_t consumer_registers(const ModelSpec& spec) const;        ///< that it gets
     [[nodiscard]] std::int64_t builder_registers(const ModelSpec& spec) const;         ///< that a builder thread gets
@@ -77,6 +94,7 @@ struct GemmLayout {
     bool by_rows = false;                                          ///< a segment is what a tile has of one row, not of one image
     std::int64_t groups = 0;                                       ///< of rows in the map, at most
     std::int64_t blocks = 0;                                       ///< of groups, at most
+    std::int64_t usual_blocks = 0;                                 ///< where a tile has no more segments than it must
     std::int64_t runs = 0;                                         ///< of pixels in a channel, at most
     std::int64_t lines = 0;                                        ///< of pixels, at most
     std::int64_t pitch = 0, phase_stride = 0, channel_stride = 0;  ///< of the map, in floats
