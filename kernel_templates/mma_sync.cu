@@ -7,6 +7,7 @@
 #include "mma_sync_instructions.cuh"
 #include "mma_sync_sizes.cuh"
 #include "tile_boxes.cuh"
+#include "tile_sums.cuh"
 #include "mma_sync_product.cuh"
 #include "mma_sync_chunks.cuh"
 #include "tile_images.cuh"

@@ -38,16 +38,6 @@ struct ThreadTile {
     __device__ __forceinline__ int filter_group() const { return first_filter / (8 * filter_tiles_each); }
 };
 
-using ThreadSums = float[thread_positions][thread_filters];
-
-__device__ __forceinline__ void clear(ThreadSums& sums) {
-#pragma unroll
-    for (int i = 0; i < thread_positions; ++i) {
-#pragma unroll
-        for (int j = 0; j < thread_filters; ++j) sums[i][j] = 0;
-    }
-}
-
 /// One k-step of 16 positions in a thread's registers: rounded values, and what rounding left.
 struct Fragment {
     unsigned large[4];
@@ -248,17 +238,9 @@ __device__ __forceinline__ void activate_tile(const Shared& shared, const Forwar
         const int filter = first + ThreadTile::filter_offset(j);
         filter_bias[j] = !spec::has_bias ? 0.0f : weights_stay ? kept_bias[filter] : __ldg(bias + filter);
     }
-#pragma unroll
-    for (int i = 0; i < thread_positions; ++i) {
-        float values[thread_filters];
-#pragma unroll
-        for (int j = 0; j < thread_filters; ++j) {
-            const float value = activate(spec::has_bias ? totals[i][j] + filter_bias[j] : totals[i][j]);
-            const bool is_real = (out_channels % filters == 0 && k_warps == 1) || ThreadTile::filter_offset(j) < real;
-            values[j] = is_real ? value : 0.0f;
-        }
-        sums[i] = pairwise_sum<thread_filters>(values);
-    }
+    constexpr bool all_are_real = out_channels % filters == 0 && k_warps == 1;
+    const auto is_real = [&](int j) { return all_are_real || ThreadTile::filter_offset(j) < real; };
+    sum_activated(totals, filter_bias, is_real, sums);
 }
 
 /// Adds the four lanes that share a position and puts its sum where `finish_images` looks for it.

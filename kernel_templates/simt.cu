@@ -6,6 +6,7 @@
 #include "tile_sizes.cuh"
 #include "simt_sizes.cuh"
 #include "tile_boxes.cuh"
+#include "tile_sums.cuh"
 #include "simt_weights.cuh"
 #include "simt_product.cuh"
 #include "tile_images.cuh"

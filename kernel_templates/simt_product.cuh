@@ -35,8 +35,6 @@ struct ThreadTile {
     __device__ __forceinline__ int filter_group() const { return first_filter / (filter_lanes * thread_filters); }
 };
 
-using ThreadSums = float[thread_positions][thread_filters];
-
 /// Addresses in shared memory take one register; pointers take two.
 __device__ __forceinline__ unsigned shared_address(const float* pointer) {
     return static_cast<unsigned>(__cvta_generic_to_shared(pointer));
@@ -50,14 +48,6 @@ __device__ __forceinline__ void ld_shared(unsigned from, float* to) {
         asm volatile("ld.shared.v2.f32 {%0, %1}, [%2];" : "=f"(to[0]), "=f"(to[1]) : "r"(from));
     } else {
         asm volatile("ld.shared.f32 %0, [%1];" : "=f"(to[0]) : "r"(from));
-    }
-}
-
-__device__ __forceinline__ void clear(ThreadSums& sums) {
-#pragma unroll
-    for (int i = 0; i < thread_positions; ++i) {
-#pragma unroll
-        for (int j = 0; j < thread_filters; ++j) sums[i][j] = 0;
     }
 }
 
@@ -127,20 +117,13 @@ __device__ __forceinline__ void activate_tile(const Shared&, const ForwardArgume
     float filter_bias[thread_filters];
 #pragma unroll
     for (int j = 0; j < thread_filters; ++j) filter_bias[j] = spec::has_bias ? __ldg(bias + thread.filter(j)) : 0.0f;
-#pragma unroll
-    for (int i = 0; i < thread_positions; ++i) {
-        float values[thread_filters];
-#pragma unroll
-        for (int j = 0; j < thread_filters; ++j) {
-            const float value = activate(spec::has_bias ? totals[i][j] + filter_bias[j] : totals[i][j]);
-            const bool real = out_channels % filters == 0 || filter_tile * filters + thread.filter(j) < out_channels;
-            values[j] = real ? value : 0.0f;
-        }
-        sums[i] = pairwise_sum<thread_filters>(values);
-    }
+    const auto is_real = [&](int j) {
+        return out_channels % filters == 0 || filter_tile * filters + thread.filter(j) < out_channels;
+    };
+    sum_activated(totals, filter_bias, is_real, sums);
 }
 
-/// Adds the warp's filter lanes and puts a value for each position where `ImageSums::add_many` looks for it.
+/// Adds the warp's filter lanes and puts a value for each position where `finish_images` looks for it.
 __device__ __forceinline__ void store_position_sums(Shared& shared, bool is_first, float (&sums)[thread_positions]) {
     const ThreadTile thread;
 #pragma unroll
