@@ -113,9 +113,11 @@ __host__ __device__ constexpr bool uses_line(int line, int groups) {
     return false;
 }
 
-// A thread makes one column of one phase at a time, or, where columns are an odd number of pixels apart, all phases: neighbouring
-// threads' pixels then lie in different banks, and phases share what they load.
-constexpr int phases_at_once = Columns::step % 2 == 1 ? phases_w : 1;
+// A thread makes one column of one phase at a time, or, where columns are an odd number of pixels apart and registers suffice for
+// their sums (and padding's predicates), all phases: neighbouring threads' pixels then lie in different banks, and phases share
+// what they load.
+constexpr bool have_registers = group_lines * phases_w + (padding_h > 0 || padding_w > 0 ? 32 : 0) <= 80;
+constexpr int phases_at_once = Columns::step % 2 == 1 && have_registers ? phases_w : 1;
 constexpr int column_loads = (phases_at_once == 1 ? 0 : Columns::residue(phases_w - 1)) + stride_w * (pool_w - 1) + 1;
 
 // It makes a block's row groups in turn where one's pixels are enough to be busy with, and few enough to hold; otherwise all at

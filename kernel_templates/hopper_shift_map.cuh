@@ -34,6 +34,17 @@ __device__ __forceinline__ unsigned byte_of(int value) {
     return static_cast<unsigned>(min(max(value, 0), 255));
 }
 
+/// Where the columns of one segment's row have all their pixels inside of the image: from `first` to `past`.
+struct InnerColumns {
+    int first, past;
+
+    __device__ __forceinline__ InnerColumns(const Layout& layout, int x, int width) {
+        const int room = width - column_loads - x;
+        first = padding_w == 0 ? 0 : min(layout.pitch, (max(0, -x) + Columns::step - 1) / Columns::step);
+        past = padding_w == 0 ? layout.pitch : room < 0 ? first : max(first, min(layout.pitch, room / Columns::step + 1));
+    }
+};
+
 /// The builders list a tile's columns, `thread` of them all taking its share; returns their number.
 __device__ __forceinline__ int list_columns(const Segments& segments, int thread, Column* columns) {
     const ForwardArguments& arguments = segments.arguments;
@@ -45,11 +56,17 @@ __device__ __forceinline__ int list_columns(const Segments& segments, int thread
         const int all = (segment.rows + map_rows - 1) / map_rows * layout.pitch;
         const unsigned line = static_cast<unsigned>(segment.image) * in_channels * arguments.height + segment.y();
         const int x = segment.x();
+        // Those at the image's edges come last, so that few warps have both kinds.
+        const InnerColumns inner(layout, x, arguments.width);
+        const int inner_width = inner.past - inner.first, all_inner = all / layout.pitch * inner_width;
         const unsigned source = address_of(arguments.x) + line * arguments.width + (layout.strips == 1 ? 0 : x);
 #pragma unroll 1
         for (int i = thread; i < all; i += 32 * builder_warps) {
-            const int row = static_cast<int>(static_cast<unsigned>(i) / layout.pitch) * map_rows;
-            const int q = i - row / map_rows * layout.pitch;
+            const bool is_inner = padding_w == 0 || i < all_inner;
+            const int width = is_inner ? inner_width : layout.pitch - inner_width, from = is_inner ? 0 : all_inner;
+            const int block = static_cast<int>(static_cast<unsigned>(i - from) / width), row = block * map_rows;
+            int q = i - from - block * width;
+            if (is_inner || q >= inner.first) q += is_inner ? inner.first : inner_width;
             const int first_line = segment.y() + Rows::step * row, first_column = x + Columns::step * q;
             const int lines = segment.lines - Rows::step * row;  // of windows: those below the image count, as zeros
             columns[count + i] = {

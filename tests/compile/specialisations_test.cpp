@@ -54,6 +54,8 @@ std::vector<NamedSpec> odd_specs() {
         {"65 filters", {.in_channels = 5, .out_channels = 65, .kernel_size = 3, .pool_kernel_size = 2, .padding = 1}},
         {"300 filters", {.in_channels = 4, .out_channels = 300, .kernel_size = 3, .pool_kernel_size = 2}},
         {"513 channels", {.in_channels = 513, .out_channels = 65, .kernel_size = 3, .pool_kernel_size = 2}},
+        {"kernel and pool of 7", {.in_channels = 64, .out_channels = 72, .kernel_size = 7, .pool_kernel_size = 7, .padding = 3}},
+        {"one channel of 7x7", {.in_channels = 1, .out_channels = 200, .kernel_size = 7, .pool_kernel_size = 2}},
         {"513 channels of 7x7", {.in_channels = 513, .out_channels = 5, .kernel_size = 7, .pool_kernel_size = 2}},
         {"even kernel", {.in_channels = 2, .out_channels = 9, .kernel_size = {4, 2}, .pool_kernel_size = {2, 5}}},
         {"kernel of 11",

@@ -46,9 +46,12 @@ TEST_CASE("the gemm family: kernels and pools larger than those of most networks
     dilated.dilation = {2, 1};
     ModelSpec strided = identity_spec(16, 24, 5, 4);
     strided.stride = 2;
-    for (const ModelSpec& spec : {identity_spec(16, 64, 9, 2), identity_spec(6, 40, 11, 2), padded, identity_spec(16, 32, 3, 5),
-                                  identity_spec(24, 72, 3, 7), identity_spec(64, 128, 3, 8), identity_spec(8, 64, 3, 16),
-                                  identity_spec(40, 10, 1, 14), identity_spec(16, 16, {2, 3}, {12, 10}), dilated, strided}) {
+    ModelSpec as_large = identity_spec(64, 72, 7, 7);  // windows of 13 pixels: one phase of a column at a time
+    as_large.padding = 3;
+    for (const ModelSpec& spec :
+         {identity_spec(16, 64, 9, 2), identity_spec(6, 40, 11, 2), padded, identity_spec(16, 32, 3, 5), as_large,
+          identity_spec(1, 200, 7, 2), identity_spec(48, 32, 7, 8), identity_spec(24, 72, 3, 7), identity_spec(64, 128, 3, 8),
+          identity_spec(8, 64, 3, 16), identity_spec(40, 10, 1, 14), identity_spec(16, 16, {2, 3}, {12, 10}), dilated, strided}) {
         const std::vector<Plan> plans = gemm_plans(spec, 3);
         if (plans.empty()) continue;
         compile_ahead(spec, plans);

@@ -22,7 +22,7 @@ bool is_admitted(const ModelSpec& spec) {
     const Size2 window = window_size(spec);
     return spec.kernel_size.height <= 11 && spec.kernel_size.width <= 11 && spec.pool_kernel_size.height <= 12 &&
            spec.pool_kernel_size.width <= 12 && window.height <= 32 && window.width <= 32 && gemm_rows(spec).is_regular() &&
-           gemm_columns(spec).is_regular() && reduction_length(spec) >= 64;
+           gemm_columns(spec).is_regular() && reduction_length(spec) >= 32;
 }
 
 /// A chunk's batches are unrolled: longer ones take too long to compile.
@@ -30,15 +30,18 @@ constexpr std::int64_t longest_chunk = 25;  // k-steps
 
 constexpr std::int64_t most_map_rows = 6;  // of a block whose groups are made in turn
 
-/// Channels of a chunk: fours, or, where they are few or have many taps, one, whose taps then come in fours. Two or three were
-/// measured to be slow.
+/// Channels of a chunk: fours, or one, whose taps then come in fours: where channels are few or have many taps, or where fours
+/// have no room (`is_last_resort`). Two or three were measured to be slow.
 std::vector<std::int64_t> chunk_choices(const ModelSpec& spec) {
     const bool are_long = spec.kernel_size.height * spec.kernel_size.width > 2 * longest_chunk;
     std::vector<std::int64_t> choices;
-    if (spec.in_channels < 16 || are_long) choices.push_back(1);
     if (spec.in_channels >= 4 && !are_long) choices.push_back(4);
     if (spec.in_channels > 4 && !are_long) choices.push_back(8);
+    choices.push_back(1);
     return choices;
+}
+bool is_last_resort(const ModelSpec& spec, std::int64_t channels) {
+    return channels == 1 && spec.in_channels >= 16;
 }
 
 /// What a chunk's map costs the builders, in cycles: their warps take a block's columns by 32.
@@ -208,7 +211,7 @@ void add_split(std::vector<Candidate>& candidates, GemmTile tile, const ModelSpe
 
 bool gemm_serves(const ModelSpec& spec) {
     return spec.kernel_size.height <= 7 && spec.kernel_size.width <= 7 && spec.pool_kernel_size.height <= 4 &&
-           spec.pool_kernel_size.width <= 4 && is_admitted(spec);
+           spec.pool_kernel_size.width <= 4 && reduction_length(spec) >= 64 && is_admitted(spec);
 }
 
 GemmLaunch gemm_launch(const ModelSpec& spec, const GemmTile& tile, const Shape& shape, std::int64_t multiprocessors) {
@@ -260,6 +263,7 @@ std::vector<Candidate> gemm_candidates(const ModelSpec& spec) {
             for (const std::int64_t builders : {2, 3}) {
                 tile.builders = builders;
                 for (const std::int64_t channels : chunk_choices(spec)) {
+                    if (is_last_resort(spec, channels) && !candidates.empty()) continue;
                     tile.channels = channels;
                     for (const bool weights_stay : {true, false}) {
                         tile.splits = 1;

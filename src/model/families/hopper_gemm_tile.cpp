@@ -48,9 +48,11 @@ GemmAxis gemm_columns(const ModelSpec& spec) {
 
 GemmColumn::GemmColumn(const ModelSpec& spec) {
     const GemmAxis rows = gemm_rows(spec), columns = gemm_columns(spec);
-    phases = columns.step % 2 == 1 ? columns.phases() : 1;
-    loads = (phases == 1 ? 0 : columns.last_residue()) + spec.stride.width * (spec.pool_kernel_size.width - 1) + 1;
     group_lines = rows.last_residue() + spec.stride.height * (spec.pool_kernel_size.height - 1) + 1;
+    const bool is_padded = spec.padding.height > 0 || spec.padding.width > 0;
+    const bool have_registers = group_lines * columns.phases() + (is_padded ? 32 : 0) <= 80;
+    phases = columns.step % 2 == 1 && have_registers ? columns.phases() : 1;
+    loads = (phases == 1 ? 0 : columns.last_residue()) + spec.stride.width * (spec.pool_kernel_size.width - 1) + 1;
     kept_lines = std::max<std::int64_t>(0, group_lines - rows.step);
 }
 
@@ -235,9 +237,10 @@ GemmLayout GemmLayout::shrunk(const ModelSpec& spec, const GemmTile& tile, const
     const Size2 pooled = pooled_size_unchecked(spec, shape);
     const std::int64_t area = pooled.height * pooled.width, all = shape.batch * area, filter_tiles = tile.filter_tiles(spec);
     const std::int64_t rounds = ceil_divide(ceil_divide(all, positions) * filter_tiles, units_at_once);
-    const std::int64_t least = ceil_divide(all, std::max<std::int64_t>(1, rounds * units_at_once / filter_tiles));
+    const std::int64_t share = ceil_divide(all, std::max<std::int64_t>(1, rounds * units_at_once / filter_tiles));
+    const std::int64_t least = std::max<std::int64_t>(8, share);
     for (const std::int64_t fewer : {least, round_up(least, pooled.width), round_up(least, area)}) {
-        if (fewer < 8 || fewer > tile.positions()) continue;
+        if (fewer > tile.positions()) continue;
         const GemmLayout layout(spec, tile, shape, fewer);
         if (layout.fits(tile) && layout.groups < best.groups && layout.runs <= best.runs) best = layout;
     }

@@ -193,6 +193,49 @@ TEST_CASE("Tiles of a launch are no larger than the rounds need, and whole rows 
     CHECK(tiles_of(deep, {8, 28, 28}, 1).positions <= 48);
 }
 
+TEST_CASE("Few positions are divided into small tiles, so that more blocks share the work") {
+    ModelSpec spec{.in_channels = 256, .out_channels = 32, .kernel_size = 3, .pool_kernel_size = 8, .stride = 2};
+    spec.expected = Shape{32, 28, 28};  // one position an image
+    for (const Candidate& candidate : HopperGemmFamily().candidates(spec, Arch::sm_90a)) {
+        INFO(to_string(candidate.tile));
+        CHECK(gemm_launch(spec, GemmTile::from(candidate.tile), *spec.expected, 132).layout.positions == 8);
+    }
+}
+
+TEST_CASE("Builders make all phases of a column at once where columns are an odd number of pixels apart and registers allow") {
+    const auto phases = [](ModelSpec spec, std::int64_t padding) {
+        spec.padding = padding;
+        return GemmColumn(spec).phases;
+    };
+    CHECK(phases({.in_channels = 16, .out_channels = 32, .kernel_size = 5, .pool_kernel_size = 3}, 0) == 3);
+    CHECK(phases({.in_channels = 64, .out_channels = 128, .kernel_size = 3, .pool_kernel_size = 2}, 0) == 1);
+    // Five phases of eleven lines are 55 registers, but padding takes as many predicates besides; seven of thirteen are 91.
+    const ModelSpec large{.in_channels = 64, .out_channels = 64, .kernel_size = 5, .pool_kernel_size = 7};
+    CHECK(phases(large, 0) == 5);
+    CHECK(phases(large, 2) == 1);
+    CHECK(phases({.in_channels = 64, .out_channels = 64, .kernel_size = 7, .pool_kernel_size = 7}, 0) == 1);
+    // So there are tiles for all of them.
+    for (ModelSpec spec : {large, ModelSpec{.in_channels = 64, .out_channels = 64, .kernel_size = 7, .pool_kernel_size = 7}}) {
+        spec.padding = 3;
+        CHECK_FALSE(HopperGemmFamily().candidates(spec, Arch::sm_90a).empty());
+    }
+}
+
+TEST_CASE("One channel makes a chunk of its own where tiles have no room for four, and only there") {
+    const auto channels = [](const ModelSpec& spec) {
+        std::set<std::int64_t> all;
+        for (const Candidate& candidate : HopperGemmFamily().candidates(spec, Arch::sm_90a)) {
+            all.insert(tile_value(candidate.tile, "channels"));
+        }
+        return all;
+    };
+    ModelSpec wide{.in_channels = 32, .out_channels = 1000, .kernel_size = 4, .pool_kernel_size = 8, .stride = 2, .padding = 2};
+    wide.expected = Shape{16, 112, 112};
+    CHECK(channels(wide).contains(1));
+    CHECK(channels({.in_channels = 64, .out_channels = 128, .kernel_size = 3, .pool_kernel_size = 2}) ==
+          std::set<std::int64_t>{4, 8});
+}
+
 TEST_CASE("Packed weights and their corrections add up to the scaled weights") {
     ModelSpec spec{.in_channels = 5, .out_channels = 3, .kernel_size = 3, .pool_kernel_size = 2};
     spec.activation = Activation::identity;
