@@ -41,6 +41,8 @@ std::vector<Plan> building_plans(const ModelSpec& spec) {
             tile.builder_warps = builder_warps;
             tile.box_stages = 2 + builder_warps / 2 % 2;
             if (multiplying_threads + 32 * builder_warps > 512) break;
+            const std::int64_t threads = tile.building_threads();
+            if (tile.positions % threads != 0 && threads % tile.positions != 0) continue;
             if (tile.shared_bytes(spec) > rates_of(device_arch()).shared_bytes_per_block) continue;
             plans.push_back(plan);
             plans.back().candidate.tile = tile.render(spec);
