@@ -30,16 +30,6 @@ __device__ __forceinline__ void cp_async_wait_all() {
     asm volatile("cp.async.wait_all;" ::: "memory");
 }
 
-/// Waits until `count` threads have come to this barrier of the block; what they wrote before is seen after. 0 is __syncthreads'.
-__device__ __forceinline__ void bar_sync(int barrier, int count) {
-    asm volatile("bar.sync %0, %1;" ::"r"(barrier), "r"(count) : "memory");
-}
-
-/// Comes to a barrier and goes on.
-__device__ __forceinline__ void bar_arrive(int barrier, int count) {
-    asm volatile("bar.arrive %0, %1;" ::"r"(barrier), "r"(count) : "memory");
-}
-
 /// D = A · B + C for 16 × 8 × 8, by a warp; A and B are fp32 bit patterns of which the tensor core reads the upper 19 bits. With
 /// g = lane / 4 and t = lane % 4:
 ///

@@ -56,36 +56,27 @@ struct Fragment {
     }
 };
 
-/// A lane's box sums of one k-step, for all positions of the warp: of k = t, then of k = t + 4.
-struct BoxValues {
-    float values[2][thread_positions];
-
-    /// `boxes` is the address of row t and the lane's first position.
-    __device__ __forceinline__ void load(unsigned boxes) {
-        constexpr int vector = ThreadTile::vector;
+/// The fragments of one k-step, of all positions of the warp. `boxes` is the address of row t and the lane's first position.
+__device__ __forceinline__ void load_fragments(unsigned boxes, Fragment (&fragments)[position_tiles]) {
+    constexpr int vector = ThreadTile::vector;
 #pragma unroll
-        for (int half = 0; half < 2; ++half) {
+    for (int half = 0; half < 2; ++half) {  // k = t, then k = t + 4
 #pragma unroll
-            for (int first = 0; first < thread_positions; first += vector) {
-                ld_shared<vector>(boxes + 4 * (4 * half * box_pitch + ThreadTile::position_offset(first)), &values[half][first]);
-            }
+        for (int first = 0; first < thread_positions; first += vector) {
+            float values[vector];
+            ld_shared<vector>(boxes + 4 * (4 * half * box_pitch + ThreadTile::position_offset(first)), values);
+#pragma unroll
+            for (int i = 0; i < vector; ++i) fragments[(first + i) / 2].set(2 * half + (first + i) % 2, values[i]);
         }
     }
-    __device__ __forceinline__ void split(Fragment (&fragments)[position_tiles]) const {
-#pragma unroll
-        for (int half = 0; half < 2; ++half) {
-#pragma unroll
-            for (int i = 0; i < thread_positions; ++i) fragments[i / 2].set(2 * half + i % 2, values[half][i]);
-        }
-    }
-};
+}
 
 /// What a lane holds of 8 × 8 weights: B's two registers, of the rounded weights and of what rounding left.
 struct WeightFragment {
     unsigned large[2];
     unsigned small[2];
 
-    __device__ __forceinline__ void load(unsigned from) {
+    __device__ __forceinline__ explicit WeightFragment(unsigned from) {
         float values[lane_weights];
         ld_shared<lane_weights>(from, values);
         large[0] = __float_as_uint(values[0]);
@@ -97,41 +88,20 @@ struct WeightFragment {
     }
 };
 
-/// The operands with which a chain begins, loaded while the one before it is multiplied.
-struct Operands {
-    BoxValues boxes;
-    WeightFragment weights;
-
-    __device__ __forceinline__ void load(unsigned from_boxes, unsigned from_weights) {
-        boxes.load(from_boxes);
-        weights.load(from_weights);
-    }
-};
-
 /// totals += boxes · weights over one chain of k-steps; `weights` is the address of the lane's of the warp's first 8 filters. The
-/// small products come before the large ones, because the tensor core's adder truncates. `first` has the operands of the first
-/// step; those of the next chain's are loaded into it, from the other addresses.
+/// small products come before the large ones, because the tensor core's adder truncates.
 template <int steps>
-__device__ __forceinline__ void multiply_chain(unsigned boxes, unsigned weights, Operands& first, unsigned next_boxes,
-                                               unsigned next_weights, ThreadSums& totals) {
+__device__ __forceinline__ void multiply_chain(unsigned boxes, unsigned weights, ThreadSums& totals) {
     Fragment fragments[steps][position_tiles];
-    first.boxes.split(fragments[0]);
 #pragma unroll
-    for (int step = 1; step < steps; ++step) {
-        BoxValues values;
-        values.load(boxes + step * (4 * 8 * box_pitch));
-        values.split(fragments[step]);
-    }
-    const WeightFragment first_weight = first.weights;
-    first.load(next_boxes, next_weights);
+    for (int step = 0; step < steps; ++step) load_fragments(boxes + step * (4 * 8 * box_pitch), fragments[step]);
 #pragma unroll
     for (int j = 0; j < filter_tiles_each; ++j) {
         float chain[position_tiles][4] = {};
         unsigned large[steps][2];
 #pragma unroll
         for (int step = 0; step < steps; ++step) {
-            WeightFragment weight = first_weight;
-            if (step > 0 || j > 0) weight.load(weights + 4 * (step * step_floats + j * 32 * lane_weights));
+            const WeightFragment weight(weights + 4 * (step * step_floats + j * 32 * lane_weights));
             large[step][0] = weight.large[0];
             large[step][1] = weight.large[1];
             if constexpr (is_tf32) continue;
@@ -166,30 +136,20 @@ __device__ __forceinline__ void multiply_chunk(const float (*boxes)[box_pitch], 
     const ThreadTile tile;
     unsigned box = shared_address(&boxes[tile.t][tile.position(0)]);
     unsigned weight = shared_address(weights + (tile.first_filter / 8 * 32 + static_cast<int>(threadIdx.x % 32)) * lane_weights);
-    constexpr int whole_chains = chunk_steps / chain_steps, rest = chunk_steps % chain_steps;
-    constexpr unsigned box_step = k_warps * (chain_steps * 4 * 8 * box_pitch);
-    constexpr unsigned weight_step = k_warps * (chain_steps * 4 * step_floats);
-    const int first_chain = k_warps > 1 ? tile.k_group : 0;
+    constexpr int whole_chains = chunk_steps / chain_steps;
     if constexpr (k_warps > 1) {
-        if (first_chain >= whole_chains + (rest > 0 ? 1 : 0)) return;  // there are fewer chains than warps
-        box += first_chain * (chain_steps * 4 * 8 * box_pitch);
-        weight += first_chain * (chain_steps * 4 * step_floats);
+        box += tile.k_group * (chain_steps * 4 * 8 * box_pitch);
+        weight += tile.k_group * (chain_steps * 4 * step_floats);
     }
-    Operands ahead;
-    ahead.load(box, weight);
-    constexpr int unrolled = unrolled_chains;
-#pragma unroll unrolled
-    for (int chain = first_chain; chain < whole_chains; chain += k_warps) {
-        const bool is_last = chain + k_warps >= whole_chains + (rest > 0 ? 1 : 0);  // then the same are loaded again
-        const unsigned next_box = is_last ? box : box + box_step, next_weight = is_last ? weight : weight + weight_step;
-        multiply_chain<chain_steps>(box, weight, ahead, next_box, next_weight, totals);
-        box = next_box;
-        weight = next_weight;
+#pragma unroll 1
+    for (int chain = k_warps > 1 ? tile.k_group : 0; chain < whole_chains; chain += k_warps) {
+        multiply_chain<chain_steps>(box, weight, totals);
+        box += k_warps * (chain_steps * 4 * 8 * box_pitch);
+        weight += k_warps * (chain_steps * 4 * step_floats);
     }
-    if constexpr (rest > 0) {
-        if (k_warps == 1 || first_chain == whole_chains % k_warps) {
-            multiply_chain<rest>(box, weight, ahead, box, weight, totals);
-        }
+    if constexpr (chunk_steps % chain_steps != 0) {
+        if (k_warps == 1 || tile.k_group == whole_chains % k_warps)
+            multiply_chain<chunk_steps % chain_steps>(box, weight, totals);
     }
 }
 
@@ -199,7 +159,7 @@ __device__ __forceinline__ void add_divided_sums(Shared& shared, ThreadSums& tot
     const int group = thread_index() / group_threads, in_group = thread_index() % group_threads;
 #pragma unroll
     for (int groups = k_warps / 2; groups > 0; groups /= 2) {
-        float* const exchanged = shared.box_memory + exchange_begin + group % groups * (positions * filters) + in_group;
+        float* const exchanged = shared.box_memory + group % groups * (positions * filters) + in_group;
         const bool gives = group >= groups && group < 2 * groups, takes = group < groups;
 #pragma unroll
         for (int i = 0; i < thread_positions; ++i) {
@@ -208,7 +168,7 @@ __device__ __forceinline__ void add_divided_sums(Shared& shared, ThreadSums& tot
                 if (gives) exchanged[(i * thread_filters + j) * group_threads] = totals[i][j];
             }
         }
-        sync_tile();
+        __syncthreads();
 #pragma unroll
         for (int i = 0; i < thread_positions; ++i) {
 #pragma unroll
@@ -216,18 +176,17 @@ __device__ __forceinline__ void add_divided_sums(Shared& shared, ThreadSums& tot
                 if (takes) totals[i][j] += exchanged[(i * thread_filters + j) * group_threads];
             }
         }
-        sync_tile();
+        __syncthreads();
     }
 }
 
 /// Bias, activation, and the sum over this thread's filters: one value for each of its positions.
-__device__ __forceinline__ void activate_tile(const Shared& shared, const ForwardArguments& arguments, int filter_tile,
-                                              const ThreadSums& totals, float (&sums)[thread_positions]) {
+__device__ __forceinline__ void activate_tile(const ForwardArguments& arguments, int filter_tile, const ThreadSums& totals,
+                                              float (&sums)[thread_positions]) {
     const ThreadTile thread;
     const int first = filter_tile * filters + thread.filter(0);
     const float* const bias =
-        static_cast<const float*>(arguments.weights) + static_cast<Index>(filter_tiles) * chunks * chunk_floats;
-    const float* const kept_bias = shared.weights + chunks * chunk_floats;
+        static_cast<const float*>(arguments.weights) + static_cast<Index>(filter_tiles) * chunks * chunk_floats + first;
     // How many filters there are from the thread's first one on, if it has their whole sums. Opaque, lest differences to each of
     // its filters be kept, in registers, while products are made.
     int real = k_warps == 1 || thread.k_group == 0 ? out_channels - first : 0;
@@ -235,8 +194,7 @@ __device__ __forceinline__ void activate_tile(const Shared& shared, const Forwar
     float filter_bias[thread_filters];
 #pragma unroll
     for (int j = 0; j < thread_filters; ++j) {
-        const int filter = first + ThreadTile::filter_offset(j);
-        filter_bias[j] = !spec::has_bias ? 0.0f : weights_stay ? kept_bias[filter] : __ldg(bias + filter);
+        filter_bias[j] = spec::has_bias ? __ldg(bias + ThreadTile::filter_offset(j)) : 0.0f;
     }
     constexpr bool all_are_real = out_channels % filters == 0 && k_warps == 1;
     const auto is_real = [&](int j) { return all_are_real || ThreadTile::filter_offset(j) < real; };
