@@ -105,7 +105,7 @@ struct StreamTimes {
         // busiest unit bounds them.
         const std::int64_t idle_warpgroups = (tile.warps - busy_warps) / 4;
         const double alone =
-            (1.3 * work.issue + work.tensor + 0.9 * work.special) * (1 + 0.33 * static_cast<double>(idle_warpgroups));
+            (1.6 * work.issue + work.tensor + 0.9 * work.special) * (1 + 0.33 * static_cast<double>(idle_warpgroups));
         const std::array<std::pair<double, const char*>, 5> limits{{
             {per_scheduler * work.issue * 1.6, "fma"},
             {per_scheduler * work.tensor * (tile.passes(spec) > 1 ? 1.4 : 1.12), "tensor"},  // each pass has to start
