@@ -28,6 +28,14 @@ __device__ __forceinline__ void declare_chain() {
                  "wgmma.mma_async.sync.aligned.m64n" #N TYPES " {" CHAIN_##N "}, %0, %1, p, 1, 1" TAIL ";\n\t}"             \
                  ::"l"(a), "l"(b), "r"(static_cast<int>(accumulate)))
 
+#define CHAIN_PRODUCT_OF_N(TYPES, TAIL)                                                                               \
+    if constexpr (N == 32) CHAIN_PRODUCT(32, TYPES, TAIL);                                                            \
+    if constexpr (N == 64) CHAIN_PRODUCT(64, TYPES, TAIL);                                                            \
+    if constexpr (N == 96) CHAIN_PRODUCT(96, TYPES, TAIL);                                                            \
+    if constexpr (N == 128) CHAIN_PRODUCT(128, TYPES, TAIL);                                                          \
+    if constexpr (N == 160) CHAIN_PRODUCT(160, TYPES, TAIL);                                                          \
+    if constexpr (N == 192) CHAIN_PRODUCT(192, TYPES, TAIL)
+
 #define CHAIN_ADD_FOUR(A, B, C, D)                                                                                    \
     if constexpr (A < count)                                                                                          \
         asm volatile("add.f32 %0, %0, chain" #A ";\n\tadd.f32 %1, %1, chain" #B ";\n\t"                               \
@@ -38,87 +46,39 @@ __device__ __forceinline__ void declare_chain() {
     if constexpr (A < count)                                                                                          \
         asm volatile("mov.f32 chain" #A ", 0f00000000;\n\tmov.f32 chain" #B ", 0f00000000;\n\t"                       \
                      "mov.f32 chain" #C ", 0f00000000;\n\tmov.f32 chain" #D ", 0f00000000;")
+
+#define CHAIN_FOURS(DO)                                                                                               \
+    DO(0, 1, 2, 3); DO(4, 5, 6, 7); DO(8, 9, 10, 11); DO(12, 13, 14, 15);                                             \
+    DO(16, 17, 18, 19); DO(20, 21, 22, 23); DO(24, 25, 26, 27); DO(28, 29, 30, 31);                                   \
+    DO(32, 33, 34, 35); DO(36, 37, 38, 39); DO(40, 41, 42, 43); DO(44, 45, 46, 47);                                   \
+    DO(48, 49, 50, 51); DO(52, 53, 54, 55); DO(56, 57, 58, 59); DO(60, 61, 62, 63);                                   \
+    DO(64, 65, 66, 67); DO(68, 69, 70, 71); DO(72, 73, 74, 75); DO(76, 77, 78, 79);                                   \
+    DO(80, 81, 82, 83); DO(84, 85, 86, 87); DO(88, 89, 90, 91); DO(92, 93, 94, 95);
 // clang-format on
 
 /// chain += A · B, or chain = A · B where not `accumulate`; factors are fp32 bit patterns of which the tensor core reads the
 /// upper 19 bits, given by their descriptors.
 template <int N>
 __device__ __forceinline__ void wgmma_chain_k8_tf32(unsigned long long a, unsigned long long b, bool accumulate) {
-    if constexpr (N == 32) CHAIN_PRODUCT(32, "k8.f32.tf32.tf32", "");
-    if constexpr (N == 64) CHAIN_PRODUCT(64, "k8.f32.tf32.tf32", "");
-    if constexpr (N == 96) CHAIN_PRODUCT(96, "k8.f32.tf32.tf32", "");
-    if constexpr (N == 128) CHAIN_PRODUCT(128, "k8.f32.tf32.tf32", "");
-    if constexpr (N == 160) CHAIN_PRODUCT(160, "k8.f32.tf32.tf32", "");
-    if constexpr (N == 192) CHAIN_PRODUCT(192, "k8.f32.tf32.tf32", "");
+    CHAIN_PRODUCT_OF_N("k8.f32.tf32.tf32", "");
 }
 
 /// The same for pairs of bf16: twice as many along k.
 template <int N>
 __device__ __forceinline__ void wgmma_chain_k16_bf16(unsigned long long a, unsigned long long b, bool accumulate) {
-    if constexpr (N == 32) CHAIN_PRODUCT(32, "k16.f32.bf16.bf16", ", 0, 0");
-    if constexpr (N == 64) CHAIN_PRODUCT(64, "k16.f32.bf16.bf16", ", 0, 0");
-    if constexpr (N == 96) CHAIN_PRODUCT(96, "k16.f32.bf16.bf16", ", 0, 0");
-    if constexpr (N == 128) CHAIN_PRODUCT(128, "k16.f32.bf16.bf16", ", 0, 0");
-    if constexpr (N == 160) CHAIN_PRODUCT(160, "k16.f32.bf16.bf16", ", 0, 0");
-    if constexpr (N == 192) CHAIN_PRODUCT(192, "k16.f32.bf16.bf16", ", 0, 0");
+    CHAIN_PRODUCT_OF_N("k16.f32.bf16.bf16", ", 0, 0");
 }
 
 /// sums += chain, rounded to nearest: after the chain's products have been waited for.
 template <int count>
 __device__ __forceinline__ void add_chain(float (&sums)[count]) {
-    CHAIN_ADD_FOUR(0, 1, 2, 3);
-    CHAIN_ADD_FOUR(4, 5, 6, 7);
-    CHAIN_ADD_FOUR(8, 9, 10, 11);
-    CHAIN_ADD_FOUR(12, 13, 14, 15);
-    CHAIN_ADD_FOUR(16, 17, 18, 19);
-    CHAIN_ADD_FOUR(20, 21, 22, 23);
-    CHAIN_ADD_FOUR(24, 25, 26, 27);
-    CHAIN_ADD_FOUR(28, 29, 30, 31);
-    CHAIN_ADD_FOUR(32, 33, 34, 35);
-    CHAIN_ADD_FOUR(36, 37, 38, 39);
-    CHAIN_ADD_FOUR(40, 41, 42, 43);
-    CHAIN_ADD_FOUR(44, 45, 46, 47);
-    CHAIN_ADD_FOUR(48, 49, 50, 51);
-    CHAIN_ADD_FOUR(52, 53, 54, 55);
-    CHAIN_ADD_FOUR(56, 57, 58, 59);
-    CHAIN_ADD_FOUR(60, 61, 62, 63);
-    CHAIN_ADD_FOUR(64, 65, 66, 67);
-    CHAIN_ADD_FOUR(68, 69, 70, 71);
-    CHAIN_ADD_FOUR(72, 73, 74, 75);
-    CHAIN_ADD_FOUR(76, 77, 78, 79);
-    CHAIN_ADD_FOUR(80, 81, 82, 83);
-    CHAIN_ADD_FOUR(84, 85, 86, 87);
-    CHAIN_ADD_FOUR(88, 89, 90, 91);
-    CHAIN_ADD_FOUR(92, 93, 94, 95);
+    CHAIN_FOURS(CHAIN_ADD_FOUR)
 }
 
 /// chain = 0: what is done between the last products and this has the chain's registers.
 template <int count>
 __device__ __forceinline__ void zero_chain() {
-    CHAIN_ZERO_FOUR(0, 1, 2, 3);
-    CHAIN_ZERO_FOUR(4, 5, 6, 7);
-    CHAIN_ZERO_FOUR(8, 9, 10, 11);
-    CHAIN_ZERO_FOUR(12, 13, 14, 15);
-    CHAIN_ZERO_FOUR(16, 17, 18, 19);
-    CHAIN_ZERO_FOUR(20, 21, 22, 23);
-    CHAIN_ZERO_FOUR(24, 25, 26, 27);
-    CHAIN_ZERO_FOUR(28, 29, 30, 31);
-    CHAIN_ZERO_FOUR(32, 33, 34, 35);
-    CHAIN_ZERO_FOUR(36, 37, 38, 39);
-    CHAIN_ZERO_FOUR(40, 41, 42, 43);
-    CHAIN_ZERO_FOUR(44, 45, 46, 47);
-    CHAIN_ZERO_FOUR(48, 49, 50, 51);
-    CHAIN_ZERO_FOUR(52, 53, 54, 55);
-    CHAIN_ZERO_FOUR(56, 57, 58, 59);
-    CHAIN_ZERO_FOUR(60, 61, 62, 63);
-    CHAIN_ZERO_FOUR(64, 65, 66, 67);
-    CHAIN_ZERO_FOUR(68, 69, 70, 71);
-    CHAIN_ZERO_FOUR(72, 73, 74, 75);
-    CHAIN_ZERO_FOUR(76, 77, 78, 79);
-    CHAIN_ZERO_FOUR(80, 81, 82, 83);
-    CHAIN_ZERO_FOUR(84, 85, 86, 87);
-    CHAIN_ZERO_FOUR(88, 89, 90, 91);
-    CHAIN_ZERO_FOUR(92, 93, 94, 95);
+    CHAIN_FOURS(CHAIN_ZERO_FOUR)
 }
 
 }  // namespace kiln
