@@ -4,20 +4,8 @@
 // The feeding warps: one describes the units and keeps the ring of pixels full, one the ring of weights.
 namespace kiln {
 
-/// A unit and its map's blocks, for the builders; its runs of pixels, for this warp. Returns the runs' number.
-__device__ __forceinline__ int describe_unit(const ForwardArguments& arguments, const Layout& layout, Index unit, Unit* place,
-                                             Block* blocks, Run* runs) {
-    Unit description(arguments, layout, unit);
-    const Segments segments(arguments, layout, description);
-    __syncwarp();  // all have read the runs before
-    const int run_count = list_runs(segments, runs);
-    description.blocks = list_blocks(segments, blocks);
-    if (threadIdx.x % 32 == 0) *place = description;
-    __syncwarp();
-    return run_count;
-}
-
-/// A warp: pixels, for each chunk of each unit.
+/// A warp: pixels, for each chunk of each unit. Of a unit's description what the copies need comes first, for they take a while,
+/// and then what the builders need.
 __device__ __forceinline__ void feed_pixels(const ForwardArguments& arguments, unsigned char* shared) {
     const Layout layout(arguments);
     const Share& share = Share::in(shared);
@@ -27,19 +15,24 @@ __device__ __forceinline__ void feed_pixels(const ForwardArguments& arguments, u
     Turn<unit_places> unit_turn;
     Turn<block_places> block_turn;
     for (unsigned before = 0; share.unit(before) < share.units; ++before) {
-        int run_count = 0;
+        Unit unit(arguments, layout, share.unit(before));
+        const Segments segments(arguments, layout, unit);
+        __syncwarp();  // all have read the runs before
+        const int run_count = list_runs(segments, runs);
+        __syncwarp();
+        if (before == 0) griddepcontrol_wait();  // x may come from the kernel in front
 #pragma unroll 1
         for (int chunk = share.first_chunk; chunk < share.last_chunk; ++chunk) {
+            const unsigned full = barriers.pixels_full + 8 * turn.index;
             mbarrier_wait_parity(barriers.pixels_empty + 8 * turn.index, turn.parity ^ 1);
-            if (chunk == share.first_chunk) {
-                run_count = describe_unit(arguments, layout, share.unit(before),
-                                          reinterpret_cast<Unit*>(shared + units_at) + unit_turn.index,
-                                          reinterpret_cast<Block*>(shared + blocks_at) + block_turn.index * most_blocks, runs);
-                if (before == 0) griddepcontrol_wait();  // x may come from the kernel in front
-            }
             fetch_chunk(arguments, layout, runs, run_count, chunk,
-                        reinterpret_cast<float*>(shared + pixels_at) + turn.index * pixel_floats,
-                        barriers.pixels_full + 8 * turn.index);
+                        reinterpret_cast<float*>(shared + pixels_at) + turn.index * pixel_floats, full);
+            if (chunk == share.first_chunk) {
+                unit.blocks =
+                    list_blocks(segments, reinterpret_cast<Block*>(shared + blocks_at) + block_turn.index * most_blocks);
+                if (threadIdx.x % 32 == 0) reinterpret_cast<Unit*>(shared + units_at)[unit_turn.index] = unit;
+            }
+            mbarrier_arrive(full);
             turn.advance();
         }
         unit_turn.advance();

@@ -71,7 +71,7 @@ __device__ __forceinline__ int list_blocks(const Segments& segments, Block* bloc
     return count;
 }
 
-/// A warp: fetches the pixels of a chunk, `run_count` runs in each of its channels.
+/// A warp: asks for the pixels of a chunk, `run_count` runs in each of its channels. It has yet to arrive at `full`.
 __device__ __forceinline__ void fetch_chunk(const ForwardArguments& arguments, const Layout& layout, const Run* runs,
                                             int run_count, int chunk, float* stage, unsigned full) {
     const Index plane = static_cast<Index>(arguments.height) * arguments.width;
@@ -85,7 +85,6 @@ __device__ __forceinline__ void fetch_chunk(const ForwardArguments& arguments, c
         const int shift = static_cast<int>(address_of(arguments.x + at) - target) & 3;
         if (run.count > 0) fetch_run(arguments.x, all, at, run.count, stage + target + shift, full);
     }
-    mbarrier_arrive(full);
 }
 
 }  // namespace kiln
