@@ -52,31 +52,44 @@ __device__ __forceinline__ void split(const float (&values)[4], Fragment& fragme
     }
 }
 
+/// chain += what corrects the products of `count` k-steps, whose weights are at `stage`; chain = that unless it `goes_on`.
+template <int count>
+__device__ __forceinline__ void start_corrections(Accumulators& chain, const Fragment* fragments, unsigned stage, bool goes_on) {
+    const unsigned long long weights = wgmma_descriptor(stage, operand_bytes / 2, 128);
+    const auto operand = [&](int step, int which) { return weights + ((step * step_bytes + which * operand_bytes) >> 4); };
+    if constexpr (products == Products::tf32_corrected_by_tf32) {
+#pragma unroll
+        for (int step = 0; step < count; ++step) {
+            wgmma_k8_tf32<filters>(chain, fragments[step].rounded, operand(step, 1), step > 0 || goes_on);
+            wgmma_k8_tf32<filters>(chain, fragments[step].correction, operand(step, 0), true);
+        }
+    } else if constexpr (products == Products::tf32_corrected_by_bf16) {
+#pragma unroll
+        for (int step = 0; step < count; ++step) {
+            wgmma_k16_bf16<filters>(chain, fragments[step].correction, operand(step, 1), step > 0 || goes_on);
+        }
+    }
+}
+
+/// The same for the products of rounded values.
+template <int count>
+__device__ __forceinline__ void start_rounded(Accumulators& chain, const Fragment* fragments, unsigned stage, bool goes_on) {
+    const unsigned long long weights = wgmma_descriptor(stage, operand_bytes / 2, 128);
+#pragma unroll
+    for (int step = 0; step < count; ++step) {
+        wgmma_k8_tf32<filters>(chain, fragments[step].rounded, weights + ((step * step_bytes) >> 4), step > 0 || goes_on);
+    }
+}
+
 /// Starts chain = A · B over one batch, B being the stage of weights at `stage`. Small products come before large ones: the
 /// tensor core's adder truncates. `never` is false, which the compiler must not know: it would give each batch a chain of its
 /// own, put their additions off, and run out of registers.
 template <int count>
 __device__ __forceinline__ void start_products(Accumulators& chain, const Fragment (&fragments)[count], unsigned stage,
                                                bool never) {
-    const unsigned long long weights = wgmma_descriptor(stage, operand_bytes / 2, 128);
-    const auto operand = [&](int step, int which) { return weights + ((step * step_bytes + which * operand_bytes) >> 4); };
     wgmma_fence();
-    if constexpr (products == Products::tf32_corrected_by_tf32) {
-#pragma unroll
-        for (int step = 0; step < count; ++step) {
-            wgmma_k8_tf32<filters>(chain, fragments[step].rounded, operand(step, 1), step > 0 || never);
-            wgmma_k8_tf32<filters>(chain, fragments[step].correction, operand(step, 0), true);
-        }
-    } else if constexpr (products == Products::tf32_corrected_by_bf16) {
-#pragma unroll
-        for (int step = 0; step < count; ++step) {
-            wgmma_k16_bf16<filters>(chain, fragments[step].correction, operand(step, 1), step > 0 || never);
-        }
-    }
-#pragma unroll
-    for (int step = 0; step < count; ++step) {
-        wgmma_k8_tf32<filters>(chain, fragments[step].rounded, operand(step, 0), products != Products::tf32 || step > 0 || never);
-    }
+    start_corrections<count>(chain, fragments, stage, never);
+    start_rounded<count>(chain, fragments, stage, products != Products::tf32 || never);
     wgmma_commit_group();
 }
 
@@ -165,6 +178,57 @@ __device__ __forceinline__ void multiply(Accumulators& sums, Accumulators& chain
 #pragma unroll
     for (int i = 0; i < filters / 2; ++i) sums[i] += chain[i];
     if constexpr (batch + 1 < batches) multiply<batch + 1>(sums, chain, values, gather, weights, map_empty, never);
+}
+
+// One chain for all of a chunk's batches spares additions and waits for sums. Its small products all come first, so rounded
+// values wait in registers: tiles that spilled had none to spare. It keeps what the contract allows for all data
+// (docs/numerics.md).
+constexpr bool is_accurate_chain =
+    products == Products::tf32
+        ? chunk_steps <= 9  // as in hopper_stream
+        : products == Products::tf32_corrected_by_tf32 && 5 * chunk_steps + chunks <= 38 + ceil_divide(in_channels * taps, 32);
+constexpr int chain_registers = filters + 4 * (chunk_steps + long_steps) + (lanes_are_channels ? 24 : 8);
+constexpr bool is_one_chain =
+    is_accurate_chain && batches > 1 && weights_stay&& filters <= 64 && moves_registers&& chain_registers <= consumer_registers;
+
+/// chain += the products of rounded values of a chunk's batches from `batch` on.
+template <int batch>
+__device__ __forceinline__ void start_all_rounded(Accumulators& chain, const Fragment (&fragments)[chunk_steps], unsigned stage) {
+    start_rounded<steps_of(batch)>(chain, fragments + first_step(batch), stage + batch * stage_bytes, true);
+    if constexpr (batch + 1 < batches) start_all_rounded<batch + 1>(chain, fragments, stage);
+}
+
+/// As `multiply`, in one chain. `stage`: of the chunk's first weights; those of its batches follow each other.
+template <int batch>
+__device__ __forceinline__ void multiply_in_one_chain(Accumulators& sums, Accumulators& chain, Fragment (&fragments)[chunk_steps],
+                                                      float (&values)[long_steps][4], const Gather& gather, Weights& weights,
+                                                      unsigned stage, unsigned map_empty, bool never) {
+    constexpr int first = first_step(batch), count = steps_of(batch);
+#pragma unroll
+    for (int step = 0; step < count; ++step) split(values[step], fragments[first + step]);
+    weights.wait();
+    weights.leave();
+    wgmma_fence();
+    if constexpr (products == Products::tf32) {
+        start_rounded<count>(chain, fragments + first, stage + batch * stage_bytes, batch > 0 || never);
+    } else {
+        start_corrections<count>(chain, fragments + first, stage + batch * stage_bytes, batch > 0 || never);
+    }
+    if constexpr (batch + 1 < batches) {
+        wgmma_commit_group();
+        gather.get<first_step(batch + 1), steps_of(batch + 1)>(values);
+        // The registers of what is in flight are wanted next; without corrections there are enough for two batches.
+        wgmma_wait_group<products == Products::tf32 ? 1 : 0>();
+        multiply_in_one_chain<batch + 1>(sums, chain, fragments, values, gather, weights, stage, map_empty, never);
+    } else {
+        if constexpr (products != Products::tf32) start_all_rounded<0>(chain, fragments, stage);
+        wgmma_commit_group();
+        mbarrier_arrive(map_empty);
+        wgmma_wait_group<0>();
+        wgmma_settle(chain);
+#pragma unroll
+        for (int i = 0; i < filters / 2; ++i) sums[i] += chain[i];
+    }
 }
 
 /// Sums of activations over a thread's columns, for rows g and g + 8.
@@ -290,11 +354,12 @@ __device__ __forceinline__ void multiply_maps(const ForwardArguments& arguments,
     const float* const bias = static_cast<const float*>(arguments.weights);
     float* const position_sums = reinterpret_cast<float*>(shared + sums_at);
     Weights weights{shared_address(shared + stages_at), barriers};
-    Turn<2> map_turn;
+    Count<2> map_turn;
 
     // Where a unit's places are follows from how many came before it: that is one register in the loop over chunks.
     for (unsigned before = 0; share.unit(before) < share.units; ++before) {
-        mbarrier_wait_parity(barriers.map_full + 8 * map_turn.index, map_turn.parity);  // and so the unit's description is there
+        mbarrier_wait_parity(barriers.map_full + 8 * map_turn.index(),
+                             map_turn.parity());  // and so the unit's description is there
         const Unit& unit = reinterpret_cast<const Unit*>(shared + units_at)[before % unit_places];
         const int upper = 16 * warp + lane / 4, lower = upper + 8;
         // Rows past the tile's end repeat its last position; nobody reads their sums.
@@ -306,8 +371,8 @@ __device__ __forceinline__ void multiply_maps(const ForwardArguments& arguments,
 
 #pragma unroll 1
         for (int chunk = share.first_chunk; chunk < share.last_chunk; ++chunk) {
-            mbarrier_wait_parity(barriers.map_full + 8 * map_turn.index, map_turn.parity);
-            const float* const map = reinterpret_cast<const float*>(shared + maps_at) + map_turn.index * map_floats;
+            mbarrier_wait_parity(barriers.map_full + 8 * map_turn.index(), map_turn.parity());
+            const float* const map = reinterpret_cast<const float*>(shared + maps_at) + map_turn.index() * map_floats;
             Gather gather{{}, layout};
 #pragma unroll
             for (int line_item = 0; line_item < line_items; ++line_item) {
@@ -317,7 +382,14 @@ __device__ __forceinline__ void multiply_maps(const ForwardArguments& arguments,
             }
             float values[long_steps][4];
             gather.get<0, long_steps>(values);
-            multiply<0>(sums, chain, values, gather, weights, barriers.map_empty + 8 * map_turn.index, arguments.batch < 0);
+            const unsigned map_empty = barriers.map_empty + 8 * map_turn.index();
+            if constexpr (is_one_chain) {
+                Fragment fragments[chunk_steps];
+                multiply_in_one_chain<0>(sums, chain, fragments, values, gather, weights, weights.stage(), map_empty,
+                                         arguments.batch < 0);
+            } else {
+                multiply<0>(sums, chain, values, gather, weights, map_empty, arguments.batch < 0);
+            }
             map_turn.advance();
         }
         weights.start_again();
