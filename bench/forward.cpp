@@ -67,7 +67,7 @@ void bare_launch(benchmark::State& state) {
         ModelAccess::bare_launch(setup.model, setup.x.data(), setup.y.data(), setup.random.shape, setup.workspace);
     const auto launch_kernel = device_context().cuda().launch_kernel;
     measure(state, setup, [&] {
-        void* parameters[] = {const_cast<ForwardArguments*>(&bare.arguments)};
+        void* parameters[] = {const_cast<KernelParameter*>(&bare.parameter)};
         benchmark::DoNotOptimize(launch_kernel(bare.function, bare.grid, 1, 1, bare.block, 1, 1, bare.shared_bytes,
                                                setup.stream.handle(), parameters, nullptr));
     });

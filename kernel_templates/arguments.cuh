@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// The one parameter of every kernel; src/model/forward_arguments.hpp declares the same struct on the host's side.
+/// What every kernel's one parameter begins with; src/model/forward_arguments.hpp declares the same struct on the host's side.
 struct ForwardArguments {
     const float* x;       // [batch, in_channels, height, width]
     const void* weights;  // as the family packed them

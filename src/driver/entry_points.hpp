@@ -39,6 +39,7 @@
       PFN_cuOccupancyMaxActiveBlocksPerMultiprocessor_v6050)                                            \
     X(launch_kernel, "cuLaunchKernel", PFN_cuLaunchKernel_v4000)                                        \
     X(launch_kernel_ex, "cuLaunchKernelEx", PFN_cuLaunchKernelEx_v11060)                                \
+    X(tensor_map_encode_tiled, "cuTensorMapEncodeTiled", PFN_cuTensorMapEncodeTiled_v12000)             \
     /* memory */                                                                                        \
     X(mem_get_info, "cuMemGetInfo_v2", PFN_cuMemGetInfo_v3020)                                          \
     X(mem_alloc, "cuMemAlloc_v2", PFN_cuMemAlloc_v3020)                                                 \

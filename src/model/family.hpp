@@ -41,6 +41,13 @@ struct DeviceLimits {
     int blocks_per_multiprocessor = 0;  ///< of this kernel, as the driver's occupancy call says
 };
 
+/// What a kernel's tensor copies bring of the input at a time.
+struct InputBox {
+    std::int64_t columns = 0;  ///< 0: it makes none
+    std::int64_t channels = 0;
+    std::int64_t rows = 0;
+};
+
 /// Everything about a launch that depends on the run-time shape.
 struct LaunchGeometry {
     std::int64_t grid = 0;                 ///< blocks, all in x
@@ -51,6 +58,7 @@ struct LaunchGeometry {
     std::size_t counter_bytes = 0;         ///< of the scratch: zero before the first launch, left at zero by each
     std::size_t partial_bytes = 0;         ///< of the scratch, in front of the counters: written before read
     std::array<std::int64_t, 8> layout{};  ///< handed to the kernel: what it need not compute again in each block
+    InputBox input_box;                    ///< of x, if x is aligned to 16 bytes
 };
 
 /// One family of kernels: a template, the tiles it can be specialised with, and how its launch is set up.

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The hot path: checks, arithmetic, one launch.
+#include <bit>
 #include <cstdint>
 
+#include "driver/tensor_map.hpp"
 #include "model/geometry.hpp"
 #include "model/model_state.hpp"
 #include "model/validation.hpp"
@@ -17,6 +19,17 @@ Result<void> check_pointer(const char* name, const float* pointer) {
                     static_cast<const void*>(pointer));
     }
     return {};
+}
+
+/// x as its boxes are made of it: columns, then channels, then rows, so that a stage's channels lie beside each other.
+driver::TensorBoxes input_boxes(const float* x, const ModelSpec& spec, const Shape& shape, const InputBox& box) {
+    const auto width = static_cast<std::uint64_t>(shape.width), height = static_cast<std::uint64_t>(shape.height);
+    const auto channels = static_cast<std::uint64_t>(spec.in_channels), batch = static_cast<std::uint64_t>(shape.batch);
+    return {.tensor = x,
+            .sizes = {width, channels, height, batch},
+            .pitches_bytes = {4 * height * width, 4 * width, 4 * channels * height * width},
+            .box = {static_cast<std::uint32_t>(box.columns), static_cast<std::uint32_t>(box.channels),
+                    static_cast<std::uint32_t>(box.rows), 1}};
 }
 
 }  // namespace
@@ -45,31 +58,37 @@ Result<void> Model::State::check_workspace(const Shape& shape, const Workspace::
                 owner->ordinal, context.device().ordinal);
 }
 
-ForwardArguments Model::State::arguments(const float* x, float* y, const Shape& shape, const LaunchGeometry& geometry,
-                                         CUdeviceptr scratch, std::size_t counters_offset) const {
+Result<KernelParameter> Model::State::parameter(const float* x, float* y, const Shape& shape, const LaunchGeometry& geometry,
+                                                CUdeviceptr scratch, std::size_t counters_offset) const {
     const Size2 pooled = pooled_size_unchecked(spec, shape);
-    return {.x = x,
-            .weights = weights.pointer(),
-            .y = y,
-            .counters = reinterpret_cast<void*>(scratch + counters_offset),
-            .partials = reinterpret_cast<void*>(scratch),
-            .batch = shape.batch,
-            .height = static_cast<std::int32_t>(shape.height),
-            .width = static_cast<std::int32_t>(shape.width),
-            .pooled_height = static_cast<std::int32_t>(pooled.height),
-            .pooled_width = static_cast<std::int32_t>(pooled.width),
-            .layout = geometry.layout};
+    KernelParameter parameter{.forward = {.x = x,
+                                          .weights = weights.pointer(),
+                                          .y = y,
+                                          .counters = reinterpret_cast<void*>(scratch + counters_offset),
+                                          .partials = reinterpret_cast<void*>(scratch),
+                                          .batch = shape.batch,
+                                          .height = static_cast<std::int32_t>(shape.height),
+                                          .width = static_cast<std::int32_t>(shape.width),
+                                          .pooled_height = static_cast<std::int32_t>(pooled.height),
+                                          .pooled_width = static_cast<std::int32_t>(pooled.width),
+                                          .layout = geometry.layout}};
+    if (geometry.input_box.columns == 0 || reinterpret_cast<std::uintptr_t>(x) % 16 != 0) return parameter;
+    auto map = driver::encode_tensor_map(context.cuda(), input_boxes(x, spec, shape, geometry.input_box));
+    if (!map) return pass_on(map);
+    parameter.input_map = std::bit_cast<std::array<std::uint64_t, 16>>(*map);
+    return parameter;
 }
 
 Result<void> Model::State::launch(const float* x, float* y, const Shape& shape, CUstream_st* stream,
                                   const LaunchGeometry& geometry, CUdeviceptr scratch, std::size_t counters_offset) const {
-    const ForwardArguments parameter = arguments(x, y, shape, geometry, scratch, counters_offset);
+    auto parameter = this->parameter(x, y, shape, geometry, scratch, counters_offset);
+    if (!parameter) return pass_on(parameter);
     return kernel->kernel.launch({.blocks = static_cast<unsigned>(geometry.grid),
                                   .threads = static_cast<unsigned>(geometry.block),
                                   .dynamic_shared_bytes = static_cast<unsigned>(geometry.shared_bytes),
                                   .blocks_per_cluster = static_cast<unsigned>(geometry.cluster),
                                   .may_start_early = geometry.may_start_early},
-                                 stream, &parameter);
+                                 stream, &*parameter);
 }
 
 Result<void> Model::State::forward(const float* x, float* y, const Shape& shape, CUstream_st* stream,
@@ -107,7 +126,7 @@ BareLaunch ModelAccess::bare_launch(const Model& model, const float* x, float* y
             .grid = static_cast<unsigned>(geometry.grid),
             .block = static_cast<unsigned>(geometry.block),
             .shared_bytes = static_cast<unsigned>(geometry.shared_bytes),
-            .arguments = state.arguments(x, y, shape, geometry, scratch, geometry.partial_bytes)};
+            .parameter = value_or_throw(state.parameter(x, y, shape, geometry, scratch, geometry.partial_bytes))};
 }
 
 void Model::forward(const float* x, float* y, const Shape& shape, CUstream_st* stream, Workspace& workspace) const {

@@ -6,7 +6,7 @@
 
 namespace kiln {
 
-/// The one parameter of every kernel; `kernel_templates/arguments.cuh` declares the same struct on the device's side.
+/// What every kernel's one parameter begins with; `kernel_templates/arguments.cuh` declares the same struct on the device's side.
 /// 64-bit sizes come first, so that there is no padding to disagree about.
 struct ForwardArguments {
     const float* x = nullptr;       ///< [batch, in_channels, height, width]
@@ -22,5 +22,12 @@ struct ForwardArguments {
     std::array<std::int64_t, 8> layout{};  ///< `LaunchGeometry::layout`
 };
 static_assert(sizeof(ForwardArguments) == 128);
+
+/// The whole parameter. Of it each kernel takes what it declares: hopper_stream both (`StreamParameter`), others the first.
+struct KernelParameter {
+    ForwardArguments forward;
+    alignas(64) std::array<std::uint64_t, 16> input_map{};  ///< the driver's tensor map of x, where `LaunchGeometry` has a box
+};
+static_assert(sizeof(KernelParameter) == 256);
 
 }  // namespace kiln

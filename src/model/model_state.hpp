@@ -36,8 +36,8 @@ struct __attribute__((visibility("hidden"))) Model::State {
                                        const Workspace& workspace) const;
     [[nodiscard]] Result<void> forward(const float* x, float* y, const Shape& shape, CUstream_st* stream) const;
 
-    [[nodiscard]] ForwardArguments arguments(const float* x, float* y, const Shape& shape, const LaunchGeometry& geometry,
-                                             CUdeviceptr scratch, std::size_t counters_offset) const;
+    [[nodiscard]] Result<KernelParameter> parameter(const float* x, float* y, const Shape& shape, const LaunchGeometry& geometry,
+                                                    CUdeviceptr scratch, std::size_t counters_offset) const;
 
 private:
     [[nodiscard]] Result<void> check_forward(const float* x, const float* y, const Shape& shape) const;
@@ -51,7 +51,7 @@ private:
 struct BareLaunch {
     CUfunction function = nullptr;
     unsigned grid = 0, block = 0, shared_bytes = 0;
-    ForwardArguments arguments;
+    KernelParameter parameter;
 };
 
 /// Opens what is closed to users: a model of a plan of one's own, for tests and for measuring every candidate.

@@ -81,6 +81,25 @@ FAKE_CUDA_EXPORT CUresult cuKernelSetAttribute(CUfunction_attribute attribute, i
     return set(*reinterpret_cast<CUfunction>(kernel), attribute, value);
 }
 
+// What a driver checks of a tensor map, and one that can be read: the address, then sizes, then the box.
+FAKE_CUDA_EXPORT CUresult cuTensorMapEncodeTiled(CUtensorMap* map, CUtensorMapDataType, cuuint32_t rank, void* address,
+                                                 const cuuint64_t* sizes, const cuuint64_t* pitches_bytes, const cuuint32_t* box,
+                                                 const cuuint32_t* element_pitches, CUtensorMapInterleave, CUtensorMapSwizzle,
+                                                 CUtensorMapL2promotion, CUtensorMapFloatOOBfill) {
+    FAKE_CUDA_BEGIN(cuTensorMapEncodeTiled, nothing);
+    if (rank != 4 || reinterpret_cast<std::uintptr_t>(address) % 16 != 0 || box[0] > 32) return CUDA_ERROR_INVALID_VALUE;
+    *map = {};
+    map->opaque[0] = reinterpret_cast<std::uintptr_t>(address);
+    for (cuuint32_t i = 0; i < rank; ++i) {
+        const bool is_pitch_valid = i == 0 || (pitches_bytes[i - 1] % 16 == 0 && pitches_bytes[i - 1] < 1ULL << 40);
+        if (sizes[i] == 0 || sizes[i] > 1ULL << 32 || box[i] == 0 || box[i] > 256 || element_pitches[i] != 1 || !is_pitch_valid)
+            return CUDA_ERROR_INVALID_VALUE;
+        map->opaque[1 + i] = sizes[i];
+        map->opaque[5 + i] = box[i];
+    }
+    return CUDA_SUCCESS;
+}
+
 FAKE_CUDA_EXPORT CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, CUfunction function, int threads,
                                                                       std::size_t dynamic_shared_bytes) {
     FAKE_CUDA_BEGIN(cuOccupancyMaxActiveBlocksPerMultiprocessor, context);

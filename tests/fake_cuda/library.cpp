@@ -38,18 +38,22 @@ bool runs(const std::string& arch, int major, int minor) {
     return number / 10 == major && number % 10 <= minor;
 }
 
-/// How many bytes of parameters the kernel takes: attribute 0x19 of its records, in form 3.
+/// How many bytes the kernel's one parameter has: all parameters' (attribute 0x19 of its records, in form 3) less what lies in
+/// front of it for its alignment (attribute 0x17, in form 4: its index, 32 bits; its number and where it is, 16 each).
 std::size_t parameter_bytes(std::span<const std::byte> image, const std::string& kernel) {
     const auto elf = kiln::ElfImage::parse(image);
     const auto* records = elf ? elf->section(".nv.info." + kernel) : nullptr;
     if (records == nullptr) return 0;
     std::uint64_t offset = 0;
+    std::size_t all_bytes = 0, first_byte = 0;
     while (const auto head = kiln::read_at<std::array<std::uint8_t, 2>>(records->bytes, offset)) {
         const auto value = kiln::read_at<std::uint16_t>(records->bytes, offset + 2).value_or(0);
-        if (*head == std::array<std::uint8_t, 2>{3, 0x19}) return value;
+        if (*head == std::array<std::uint8_t, 2>{3, 0x19}) all_bytes = value;
+        if (*head == std::array<std::uint8_t, 2>{4, 0x17})
+            first_byte = kiln::read_at<std::uint16_t>(records->bytes, offset + 10).value_or(0);
         offset += 4 + ((*head)[0] == 4 ? value : 0U);
     }
-    return 0;
+    return all_bytes - first_byte;
 }
 
 }  // namespace
