@@ -7,11 +7,13 @@
 #include "hopper_early_start.cuh"
 #include "hopper_mbarrier.cuh"
 #include "hopper_copy.cuh"
+#include "hopper_tensor_copy.cuh"
 #include "hopper_warpgroup.cuh"
 #include "hopper_wgmma_group.cuh"
 #include "hopper_wgmma.cuh"
 #include "hopper_wgmma_registers.cuh"
 #include "hopper_stream_sizes.cuh"
+#include "hopper_stream_panels.cuh"
 #include "hopper_stream_layout.cuh"
 #include "hopper_stream_producer.cuh"
 #include "hopper_stream_boxes.cuh"
@@ -31,6 +33,12 @@
 // warpgroups take turns on the tensor cores, so that one multiplies while another sums boxes and a third one takes sigmoids.
 namespace kiln {
 
+/// src/model/forward_arguments.hpp: KernelParameter.
+struct StreamParameter {
+    ForwardArguments forward;
+    TensorMap input_map;  // for boxes of a panel; only where the copy engine can bring them
+};
+
 /// Consumer warps' whole life.
 __device__ __forceinline__ void consume(const ForwardArguments& arguments, const Layout& layout, Station& station,
                                         unsigned char* shared, const Walk& start, int warp) {
@@ -46,13 +54,7 @@ __device__ __forceinline__ void consume(const ForwardArguments& arguments, const
     self.row_bytes = 4 * layout.pitch();
     const int first_column = block * warp_columns + lane_column(lane);  // of the lane's positions, in a strip
     const int offset_column = first_column < arguments.pooled_width ? first_column : 0;
-#pragma unroll
-    for (int channel = 0; channel < lane_channels; ++channel) {
-        // Where channels run out, a lane reads the last one again: its weights there are zero.
-        const int index = smaller(4 * channel + lane % 4, stage_channels - 1);
-        self.lane_offset[channel] =
-            slot_head_bytes + index * layout.channel_bytes() + bank_offset(index) + 4 * column_step * offset_column;
-    }
+    self.start(column_step * offset_column, lane % 4);
 
     // A segment: the units down to the end of the strip or of the run.
     int units = 0;
@@ -167,8 +169,10 @@ __device__ __forceinline__ void consume(const ForwardArguments& arguments, const
 
 }  // namespace kiln
 
-extern "C" __global__ void __launch_bounds__(kiln::threads, 1) kiln_forward(const __grid_constant__ ForwardArguments arguments) {
+extern "C" __global__ void __launch_bounds__(kiln::threads, 1)
+    kiln_forward(const __grid_constant__ kiln::StreamParameter parameter) {
     using namespace kiln;
+    const ForwardArguments& arguments = parameter.forward;
     extern __shared__ __align__(1024) unsigned char shared[];
     griddepcontrol_launch_dependents();
     declare_chain();
@@ -190,6 +194,7 @@ extern "C" __global__ void __launch_bounds__(kiln::threads, 1) kiln_forward(cons
         if (warp == warps) {
             mbarrier_arrive_expect_tx(shared_base + weights_barrier_offset, weights_bytes);
             cp_async_bulk(shared_base + weights_offset, arguments.weights, weights_bytes, shared_base + weights_barrier_offset);
+            if constexpr (has_panels) prefetch_tensormap(parameter.input_map);
         }
     }
     // Where the warp's stream starts, or the lane's of a producer.
@@ -204,7 +209,7 @@ extern "C" __global__ void __launch_bounds__(kiln::threads, 1) kiln_forward(cons
     griddepcontrol_wait();
     if (is_producer) {
         if constexpr (moves_registers) setmaxnreg_dec<producer_registers>();
-        produce(arguments, layout, walk, shared_base, warp - warps);
+        produce(arguments, parameter.input_map, layout, walk, shared_base, warp - warps);
     } else {
         if constexpr (moves_registers) setmaxnreg_inc<consumer_registers>();
         consume(arguments, layout, reinterpret_cast<Station*>(shared + stations_offset)[warp], shared, walk, warp);

@@ -4,25 +4,21 @@
 // Box sums of two neighbouring positions, in registers: each pixel is read from the ring once for all taps that need it.
 namespace kiln {
 
-/// Reads `count` consecutive floats; `source` is aligned to `vector` floats.
+/// Reads a vector, or the first `count` of its floats.
 template <int count>
-__device__ __forceinline__ void read_floats(const float* source, float* values) {
-#pragma unroll
-    for (int i = 0; i < count; i += vector) {
-        const int rest = count - i;
-        if (vector == 4 && rest > 2) {
-            const float4 four = *reinterpret_cast<const float4*>(source + i);
-            values[i] = four.x;
-            values[i + 1] = four.y;
-            values[i + 2] = four.z;
-            if (rest > 3) values[i + 3] = four.w;
-        } else if (rest > 1) {
-            const float2 two = *reinterpret_cast<const float2*>(source + i);
-            values[i] = two.x;
-            values[i + 1] = two.y;
-        } else {
-            values[i] = source[i];
-        }
+__device__ __forceinline__ void read_vector(const unsigned char* source, float* values) {
+    if constexpr (vector == 4 && count > 2) {
+        const float4 four = *reinterpret_cast<const float4*>(source);
+        values[0] = four.x;
+        values[1] = four.y;
+        values[2] = four.z;
+        if (count > 3) values[3] = four.w;
+    } else if constexpr (count > 1) {
+        const float2 two = *reinterpret_cast<const float2*>(source);
+        values[0] = two.x;
+        values[1] = two.y;
+    } else {
+        values[0] = *reinterpret_cast<const float*>(source);
     }
 }
 
@@ -30,11 +26,9 @@ __device__ __forceinline__ void read_floats(const float* source, float* values) 
 struct RowSums {
     float of[2][kernel_w];
 
-    __device__ __forceinline__ void read(const float* row) {
-        float pixels[vector_lead + pair_columns];
-        read_floats<vector_lead + pair_columns>(row + (lead - vector_lead), pixels);
-        window_sums<pool_w, kernel_w, stride_w, dilation_w>(pixels + vector_lead, of[0]);
-        window_sums<pool_w, kernel_w, stride_w, dilation_w>(pixels + vector_lead + column_step, of[1]);
+    __device__ __forceinline__ void make(const float* pixels) {
+        window_sums<pool_w, kernel_w, stride_w, dilation_w>(pixels, of[0]);
+        window_sums<pool_w, kernel_w, stride_w, dilation_w>(pixels + column_step, of[1]);
     }
     __device__ __forceinline__ void add(const RowSums& other) {
 #pragma unroll

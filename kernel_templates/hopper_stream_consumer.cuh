@@ -20,8 +20,9 @@ struct Consumer {
     int ring_end;  // of the stream
     unsigned parity = 0;
     int row_bytes;
-    int lane_offset[lane_channels];  // of the lane's first column in the slot
-    unsigned flags;                  // as follows
+    // Of the lane's first column in the slot, for each of its channels; or of each of its vectors, in the first line of a panel.
+    int lane_offset[has_panels ? pair_vectors : lane_channels];
+    unsigned flags;  // as follows
 
     static constexpr unsigned fresh = 1;      // nothing is kept from a unit above
     static constexpr unsigned has_first = 2;  // the lane's positions lie on the pooled map
@@ -29,8 +30,42 @@ struct Consumer {
 
     __device__ __forceinline__ void wait() const { mbarrier_wait_parity_unseen(shared_address(shared) + slot, parity); }
 
-    __device__ __forceinline__ const float* row(int channel, int row_of_stage) const {
-        return reinterpret_cast<const float*>(shared + (slot + lane_offset[channel] + row_of_stage * row_bytes));
+    /// `column`: of the slot's, the lane's first.
+    __device__ __forceinline__ void start(int column, int t) {
+        if constexpr (has_panels) {
+#pragma unroll
+            for (int i = 0; i < pair_vectors; ++i) {
+                // The last position's windows may reach past the row, where another has none: then any column will do.
+                const int first = column + 4 * i < layout.pitch() ? column + 4 * i : 0;
+                lane_offset[i] = slot_head_bytes + first / panel_columns * panel_pitch +
+                                 static_cast<int>(swizzled(t * panel_line_bytes + first % panel_columns * 4));
+            }
+        } else {
+#pragma unroll
+            for (int channel = 0; channel < lane_channels; ++channel) {
+                // Where channels run out, a lane reads the last one again: its weights there are zero.
+                const int index = smaller(4 * channel + t, stage_channels - 1);
+                lane_offset[channel] = slot_head_bytes + index * layout.channel_bytes() + bank_offset(index) + 4 * column;
+            }
+        }
+    }
+
+    __device__ __forceinline__ void read(RowSums& sums, int channel, int row_of_stage) const {
+        constexpr int count = vector_lead + pair_columns;
+        float pixels[round_up(count, vector)];
+        const unsigned char* row = nullptr;
+        if (!has_panels) row = shared + (slot + lane_offset[channel] + row_of_stage * row_bytes) + 4 * (lead - vector_lead);
+#pragma unroll
+        for (int i = 0; i < pair_vectors; ++i) {
+            if (has_panels) row = shared + at_line(slot + lane_offset[i], row_of_stage * stage_channels + 4 * channel);
+            const unsigned char* from = has_panels ? row : row + 4 * vector * i;
+            if (i < pair_vectors - 1) {
+                read_vector<vector>(from, pixels + vector * i);
+            } else {
+                read_vector<count - vector*(pair_vectors - 1)>(from, pixels + vector * i);
+            }
+        }
+        sums.make(pixels + vector_lead);
     }
 
     /// The stage's rows have been read.
@@ -58,7 +93,7 @@ struct Consumer {
                 if (row_of_group % stage_rows == 0) wait();
 #pragma unroll
                 for (int channel = 0; channel < lane_channels; ++channel)
-                    sums[channel][row_of_group].read(row(channel, row_of_group % stage_rows));
+                    read(sums[channel][row_of_group], channel, row_of_group % stage_rows);
                 if (row_of_group % stage_rows == stage_rows - 1) release();
             }
             if (group < 0 || group == middle_groups) {
@@ -93,7 +128,7 @@ struct Consumer {
 #pragma unroll
             for (int channel = 0; channel < lane_channels; ++channel) {
                 RowSums sums;
-                sums.read(row(channel, row_of_stage));
+                read(sums, channel, row_of_stage);
                 take(row_index, channel, sums);
             }
             if (row_of_stage == stage_rows - 1 || row_index == kept_rows - 1 || row_index == window_h - 1) release();

@@ -73,6 +73,13 @@ constexpr int lead = (4 - padding_w % 4) % 4;
 constexpr int vector = 2 * column_step % 4 == 0 ? 4 : 2;
 constexpr int vector_lead = lead % vector;
 constexpr int pair_columns = column_step + window_w;
+constexpr int pair_vectors = ceil_divide(vector_lead + pair_columns, vector);
+
+// Whether slots are made of panels (hopper_stream_panels.cuh): where a lane's vectors are pieces of 16 bytes, and not many.
+// Stages of one row have more waits, and spilled 8 bytes with panels.
+constexpr bool pads = padding_h > 0 || padding_w > 0;
+constexpr bool has_panels =
+    !pads && stages_are_equal && stage_channels % 4 == 0 && vector == 4 && pair_vectors <= 3 && stage_rows > 1;
 
 /// Where a slot's channels start within 128 bytes, and which pairs of positions lanes have, so that the lanes that read together
 /// meet no bank twice. `swaps_pairs`: lanes g = 1 and 2 of each four have each other's pair.
@@ -112,10 +119,15 @@ __device__ __forceinline__ int bank_offset(int channel) {
     constexpr BankOffsets best = best_bank_offsets();
     return best.of(channel);
 }
-/// The first of the two columns that lane (g, t) has of its warp's.
+/// The first of the two columns that lane (g, t) has of its warp's. In panels lanes of neighbouring g, which read together, are
+/// four pieces apart: each four lanes of one g have four pieces that differ in the lower bits of their numbers.
 __device__ __forceinline__ int lane_column(int lane) {
     constexpr BankOffsets best = best_bank_offsets();
-    return 2 * best.pair_of(lane / 4);
+    constexpr int pieces = column_step / 2;
+    const int g = lane / 4;
+    if (has_panels && pieces % 2 != 0) return 2 * ((g & 1) * 4 + g / 2);
+    if (has_panels) return 2 * (pieces % 4 != 0 ? (g & 4) + (g & 1) * 2 + (g >> 1 & 1) : g);
+    return 2 * best.pair_of(g);
 }
 
 // Shared memory: where warps are, weights and bias, rings. Idle lanes may read past a row by as much as a pair of positions has
@@ -123,7 +135,7 @@ __device__ __forceinline__ int lane_column(int lane) {
 constexpr int most_pending = 4;
 constexpr int station_bytes = 104;
 constexpr int weights_offset = round_up(16 + station_bytes * warps, 128);
-constexpr int ring_offset = round_up(weights_offset + weights_bytes, 128);
-constexpr int slot_head_bytes = 128;
+constexpr int slot_head_bytes = has_panels ? 1024 : 128;
+constexpr int ring_offset = round_up(weights_offset + weights_bytes, slot_head_bytes);
 
 }  // namespace kiln

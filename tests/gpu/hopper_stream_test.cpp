@@ -45,6 +45,9 @@ std::vector<RandomCase> cases() {
     add(spec_of(4, 16, 3, 2), {30, 33, 210});
     add(spec_of(4, 8, 3, 1), {20, 40, 172});
     add(spec_of(8, 64, 3, 16), {20, 100, 192});  // a large pool
+    add(spec_of(12, 8, 3, 4), {24, 43, 132});    // panels whose lines change their swizzle from row to row, and of an odd step
+    add(spec_of(12, 8, 1, 6), {24, 43, 136});
+    add(spec_of(20, 8, 3, 2), {24, 23, 68});  // and in passes
     ModelSpec padded = spec_of(3, 5, 3, 2);
     padded.padding = 1;
     add(padded, {70, 33, 36});

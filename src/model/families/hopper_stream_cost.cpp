@@ -125,7 +125,7 @@ struct StreamTimes {
         single_us = std::min(alone / clock_ghz / 1000, 0.6);
         producer_us = producer_cycles(spec, tile, layout, shape) * rounds / clock_ghz / 1000;
 
-        const double row_bytes = 4 * static_cast<double>(layout.pitch * spec.in_channels);
+        const double row_bytes = 4 * static_cast<double>(std::min(layout.pitch, shape.width) * spec.in_channels);
         const double fresh_units = std::max(runs, static_cast<double>(shape.batch * layout.strips));
         const double bytes = row_bytes * (units * static_cast<double>(tile.unit_rows(spec)) +
                                           fresh_units * static_cast<double>(tile.kept_rows(spec)));

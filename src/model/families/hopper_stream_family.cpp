@@ -139,6 +139,10 @@ LaunchGeometry HopperStreamFamily::geometry(const ModelSpec& spec, const Tile& t
         geometry.partial_bytes = static_cast<std::size_t>(shape.batch + layout.shared_runs) * sizeof(double);
     }
     geometry.layout = layout.words();
+    if (layout.may_bulk && stream.has_panels(spec)) {
+        geometry.input_box = {
+            .columns = StreamTile::panel_columns, .channels = stream.stage_channels(spec), .rows = stream.stage_rows};
+    }
     return geometry;
 }
 

@@ -13,7 +13,6 @@ namespace {
 constexpr std::int64_t warp_columns = 16;
 constexpr std::int64_t max_chain = 9;  // k-steps that one chain on the tensor cores adds up
 constexpr std::int64_t producer_registers = 56;
-constexpr std::int64_t slot_head_bytes = 128;
 constexpr std::int64_t max_slots = 16;  // of a stream
 constexpr std::int64_t most_bank_bytes = 112;
 
@@ -75,7 +74,7 @@ std::int64_t StreamTile::pass_stages(const ModelSpec& spec) const {
     return ceil_divide(unit_rows(spec), stage_rows);
 }
 std::int64_t StreamTile::rows_at_once(const ModelSpec& spec) const {
-    if (kept_rows(spec) % stage_rows != 0 || unit_rows(spec) % stage_rows != 0) return 1;
+    if (!stages_are_equal(spec)) return 1;
     std::int64_t rows = std::min<std::int64_t>(stage_rows, pads(spec) ? 2 : 7);
     while (stage_rows % rows != 0) --rows;
     return rows;
@@ -94,26 +93,41 @@ std::int64_t StreamTile::weights_bytes(const ModelSpec& spec) const {
     return passes(spec) * filter_tiles(spec) * k_steps(spec) * step_bytes(spec) + bias_bytes(spec);
 }
 
-std::int64_t StreamTile::max_pitch(const ModelSpec& spec, std::int64_t strip_blocks) {
+std::int64_t StreamTile::max_pitch(const ModelSpec& spec, std::int64_t strip_blocks) const {
     const std::int64_t column_step = spec.stride.width * spec.pool_kernel_size.width;
-    return round_up(lead(spec) + (warp_columns * strip_blocks + 1) * column_step + window_size(spec).width + spec.stride.width,
-                    4);
+    return pitch(spec,
+                 lead(spec) + (warp_columns * strip_blocks + 1) * column_step + window_size(spec).width + spec.stride.width);
+}
+bool StreamTile::stages_are_equal(const ModelSpec& spec) const {
+    return kept_rows(spec) % stage_rows == 0 && unit_rows(spec) % stage_rows == 0;
+}
+bool StreamTile::has_panels(const ModelSpec& spec) const {
+    const std::int64_t step = spec.stride.width * spec.pool_kernel_size.width;
+    return !pads(spec) && stage_rows > 1 && stages_are_equal(spec) && stage_channels(spec) % 4 == 0 && step % 2 == 0 &&
+           ceil_divide(step + window_size(spec).width, 4) <= 3;
+}
+std::int64_t StreamTile::pitch(const ModelSpec& spec, std::int64_t columns) const {
+    return round_up(columns, has_panels(spec) ? panel_columns : 4);
+}
+std::int64_t StreamTile::slot_head_bytes(const ModelSpec& spec) const {
+    return has_panels(spec) ? 1024 : 128;
 }
 std::int64_t StreamTile::channel_bytes(std::int64_t pitch) const {
     return round_up(stage_rows * pitch * 4 + most_bank_bytes, 128);
 }
-std::int64_t StreamTile::slot_bytes(std::int64_t pitch) const {
-    return slot_head_bytes + channels * channel_bytes(pitch);
+std::int64_t StreamTile::slot_bytes(const ModelSpec& spec, std::int64_t pitch) const {
+    if (!has_panels(spec)) return slot_head_bytes(spec) + channels * channel_bytes(pitch);
+    return slot_head_bytes(spec) + pitch / panel_columns * round_up(stage_rows * stage_channels(spec) * panel_columns * 4, 1024);
 }
 std::int64_t StreamTile::ring_bytes(const ModelSpec& spec) const {
     const std::int64_t weights_offset = round_up(16 + 104 * warps, 128);
-    const std::int64_t ring_offset = round_up(weights_offset + weights_bytes(spec), 128);
+    const std::int64_t ring_offset = round_up(weights_offset + weights_bytes(spec), slot_head_bytes(spec));
     const std::int64_t pair_columns = spec.stride.width * spec.pool_kernel_size.width + window_size(spec).width;
     return stream_shared_bytes - ring_offset - round_up(4 * (lead(spec) + pair_columns + 4), 128);
 }
 std::int64_t StreamTile::most_streams(const ModelSpec& spec, std::int64_t strip_blocks, std::int64_t pitch) const {
     if (ring_bytes(spec) < 0) return 0;
-    const std::int64_t slots = ring_bytes(spec) / slot_bytes(pitch);
+    const std::int64_t slots = ring_bytes(spec) / slot_bytes(spec, pitch);
     return slots < 1 ? 0 : std::min(warps / strip_blocks, std::max<std::int64_t>(1, slots / 2));
 }
 bool StreamTile::fits(const ModelSpec& spec) const {
@@ -146,20 +160,21 @@ StreamLayout::StreamLayout(const ModelSpec& spec, const StreamTile& tile, const 
                            std::int64_t least_strips, bool wants_own_images) {
     const Size2 pooled = pooled_size_unchecked(spec, shape);
     const std::int64_t row_blocks = ceil_divide(pooled.width, warp_columns);
-    may_bulk = !pads(spec) && shape.width % 4 == 0;
+    // Tensor copies take an image's number in 32 bits.
+    may_bulk = !pads(spec) && shape.width % 4 == 0 && (!tile.has_panels(spec) || shape.batch <= INT32_MAX);
     for (std::int64_t wished = std::max(least_strips, ceil_divide(row_blocks, tile.warps));; ++wished) {
         blocks = ceil_divide(row_blocks, wished);
         strips = ceil_divide(row_blocks, blocks);
-        rows_together = may_bulk && strips == 1;
+        rows_together = may_bulk && strips == 1 && !tile.has_panels(spec);
         const std::int64_t columns = std::min(warp_columns * blocks, pooled.width);
         const std::int64_t used =
             lead(spec) + (columns - 1) * spec.stride.width * spec.pool_kernel_size.width + window_size(spec).width;
-        pitch = rows_together ? shape.width : round_up(used, 4);
+        pitch = rows_together ? shape.width : tile.pitch(spec, used);
         if (blocks == 1 || tile.most_streams(spec, blocks, pitch) >= 1) break;
     }
     units = shape.batch * strips * pooled.height;
     channel_bytes = tile.channel_bytes(pitch);
-    slot_bytes = tile.slot_bytes(pitch);
+    slot_bytes = tile.slot_bytes(spec, pitch);
 
     const std::int64_t images = ceil_divide(shape.batch, multiprocessors);
     own_images = wants_own_images && images <= most_own_images ? images : 0;

@@ -13,6 +13,8 @@ namespace kiln {
 /// A tile of the Hopper stream family by its names, and what follows from it as kernel_templates/hopper_stream_sizes.cuh states
 /// it.
 struct StreamTile {
+    static constexpr std::int64_t panel_columns = 32;
+
     std::int64_t warps = 0;       ///< that consume: 4, 8 or 12
     std::int64_t channels = 0;    ///< in a pass, a multiple of 4
     std::int64_t keeps_rows = 0;  ///< whether rows that the next window shares stay in registers
@@ -42,9 +44,14 @@ struct StreamTile {
     [[nodiscard]] std::int64_t bias_bytes(const ModelSpec& spec) const;
     [[nodiscard]] std::int64_t weights_bytes(const ModelSpec& spec) const;
 
-    [[nodiscard]] static std::int64_t max_pitch(const ModelSpec& spec, std::int64_t strip_blocks);  ///< floats
-    [[nodiscard]] std::int64_t channel_bytes(std::int64_t pitch) const;                             ///< of a slot
-    [[nodiscard]] std::int64_t slot_bytes(std::int64_t pitch) const;
+    [[nodiscard]] bool stages_are_equal(const ModelSpec& spec) const;
+    /// Slots are made of panels of 32 columns, which tensor copies bring, instead of rows.
+    [[nodiscard]] bool has_panels(const ModelSpec& spec) const;
+    [[nodiscard]] std::int64_t pitch(const ModelSpec& spec, std::int64_t columns) const;  ///< floats of a slot's row
+    [[nodiscard]] std::int64_t max_pitch(const ModelSpec& spec, std::int64_t strip_blocks) const;
+    [[nodiscard]] std::int64_t slot_head_bytes(const ModelSpec& spec) const;
+    [[nodiscard]] std::int64_t channel_bytes(std::int64_t pitch) const;  ///< of a slot
+    [[nodiscard]] std::int64_t slot_bytes(const ModelSpec& spec, std::int64_t pitch) const;
     [[nodiscard]] std::int64_t ring_bytes(const ModelSpec& spec) const;
     /// Streams of a block for which there are rings of two slots, with rows of `pitch` floats; one may have one slot.
     [[nodiscard]] std::int64_t most_streams(const ModelSpec& spec, std::int64_t strip_blocks, std::int64_t pitch) const;

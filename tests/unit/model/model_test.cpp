@@ -106,6 +106,38 @@ TEST_CASE("a forward is one launch, with the arguments that the kernel declares"
     CHECK(launch.grid[2] == 1);
 }
 
+TEST_CASE("a forward describes its input to a kernel that copies boxes of it, where the copy engine can") {
+    fake_cuda::reset();
+    const Shape shape{2, 20, 24};
+    const RandomCase random =
+        drawn_case({.in_channels = 4, .out_channels = 3, .kernel_size = 3, .pool_kernel_size = 4, .expected = shape}, shape, 1);
+    std::vector<Plan> plans = enumerate_plans(random.spec, Arch::sm_90a);
+    std::erase_if(plans, [&](const Plan& plan) {
+        return plan.family->geometry(random.spec, plan.candidate.tile, shape, {132, 232448, 1}).input_box.columns == 0;
+    });
+    REQUIRE_FALSE(plans.empty());
+    const Model model = ModelAccess::with_plan(random.spec, random.weights(), plans.front(), options_of(shared_directory()));
+    std::vector<float> memory(random.input.size() + 8), y(2);
+    float* x = memory.data();
+    while (reinterpret_cast<std::uintptr_t>(x) % 16 != 0) ++x;
+    const auto map_of = [&](const float* input, const Shape& of_input) {
+        model.forward(input, y.data(), of_input, nullptr);
+        const fake_cuda::Launch launch = fake_cuda::launches().back();
+        REQUIRE(launch.parameters.size() == sizeof(KernelParameter));
+        KernelParameter parameter;
+        std::memcpy(&parameter, launch.parameters.data(), sizeof parameter);
+        CHECK(parameter.forward.x == input);
+        return parameter.input_map;
+    };
+    // As the fake driver encodes it: the address, sizes and box from the columns on, then channels, rows, images.
+    const auto map = map_of(x, shape);
+    const std::int64_t rows = tile_value(plans.front().candidate.tile, "stage_rows");
+    CHECK(map == std::array<std::uint64_t, 16>{reinterpret_cast<std::uintptr_t>(x), 24, 4, 20, 2, 32, 4,
+                                               static_cast<std::uint64_t>(rows), 1});
+    CHECK(map_of(x + 1, shape) == std::array<std::uint64_t, 16>{});
+    CHECK(map_of(x, {2, 20, 23}) == std::array<std::uint64_t, 16>{});
+}
+
 TEST_CASE("a forward on any stream finds the weights and a workspace of zeros") {
     fake_cuda::reset();
     const Model model = make_model();
