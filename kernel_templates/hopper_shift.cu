@@ -71,11 +71,9 @@ extern "C" __global__ void __launch_bounds__(kiln::threads, 1) kiln_forward(cons
         } else {
             build_maps(arguments, shared);
         }
-        if constexpr (are_beside) {
-            if (Share::splits_of(arguments) > 1) {
-                let_pair_meet();
-                barrier_cluster_wait();
-            }
+        if (Share::splits_of(arguments) > 1) {
+            let_pair_meet();
+            barrier_cluster_wait();
         }
     }
 }

@@ -25,19 +25,20 @@ __device__ __forceinline__ int list_runs(const Segments& segments, Run* runs) {
         const int first_column = max(x, 0);
         const int lines = layout.strips == 1 ? 1 : segment.lines;  // runs
 #pragma unroll 1
-        for (int run = static_cast<int>(threadIdx.x % 32); run < lines * beside; run += 32) {
-            const int i = run / beside, image = segment.image + run % beside;
+        for (int run = static_cast<int>(threadIdx.x % 32); run < lines << layout.beside_bits; run += 32) {
+            const int i = run >> layout.beside_bits, nth = run & ((1 << layout.beside_bits) - 1);
+            const int image = segment.image + nth;
             const int first_line = max(i, -y);
             const int past_line = min(layout.strips == 1 ? segment.lines : i + 1, arguments.height - y);
             const bool is_empty =
-                past_line <= first_line || last_column <= first_column || (are_beside && image >= arguments.batch);
+                past_line <= first_line || last_column <= first_column || (may_be_beside && image >= arguments.batch);
             runs[count + run] = {
                 (static_cast<Index>(image) * in_channels * arguments.height + y + first_line) * arguments.width + first_column,
                 segment.pixels_before + first_line * layout.pixel_pitch + first_column - x +
-                    (are_beside ? run % beside * layout.pixel_image_stride : 0),
+                    (may_be_beside ? nth * layout.pixel_image_stride : 0),
                 is_empty ? 0 : (past_line - first_line - 1) * arguments.width + last_column - first_column};
         }
-        count += lines * beside;
+        count += lines << layout.beside_bits;
     }
     return count;
 }
@@ -68,7 +69,6 @@ __device__ __forceinline__ void feed_pixels(const ForwardArguments& arguments, u
     Run* const runs = reinterpret_cast<Run*>(shared + runs_at);
     Count<pixel_stages> turn;
     Count<unit_places> unit_turn;
-    griddepcontrol_wait();
 #pragma unroll 1
     for (int index = share.first; index < share.units; index += share.step) {
         int run_count;
@@ -78,6 +78,10 @@ __device__ __forceinline__ void feed_pixels(const ForwardArguments& arguments, u
             run_count = list_runs(Segments(arguments, layout, unit), runs);
             if (threadIdx.x % 32 == 0) reinterpret_cast<Unit*>(shared + units_at)[unit_turn.index()] = unit;
             __syncwarp();
+        }
+        if (unit_turn.count == 0) {
+            barrier_arrive(4, 32 * (builder_warps + 1));
+            griddepcontrol_wait();
         }
         unit_turn.advance();
 #pragma unroll 1

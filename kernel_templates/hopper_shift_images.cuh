@@ -10,8 +10,8 @@ __device__ __forceinline__ void add_rows(const ForwardArguments& arguments, cons
     const unsigned strip_area = layout.rows * layout.pitch;
     const unsigned first = unit.row * layout.pitch + unit.column;
 #pragma unroll 1
-    for (int place = static_cast<int>(threadIdx.x % 32); place < unit.count * beside; place += 32) {
-        const unsigned spot = first + place / beside;
+    for (int place = static_cast<int>(threadIdx.x % 32); place < unit.count; place += 32) {
+        const unsigned spot = first + place;
         const unsigned strips_after = spot / strip_area, in_strip = spot - strips_after * strip_area;
         const unsigned row = in_strip / layout.pitch, column = in_strip - row * layout.pitch;
         const unsigned strip = (unit.strip + strips_after) % layout.strips;
@@ -53,27 +53,33 @@ __device__ __forceinline__ void add_images(const ForwardArguments& arguments, co
         sum = lane_group_sum(sum, lanes);
         const Contributors contributors{
             unit.tile - (index == 0 ? divide_in_few_registers(offset + layout.tile_spots - 1, layout.tile_spots) : 0),
-            unit.tile + divide_in_few_registers(start + area - 1, layout.tile_spots), filter_tiles};
+            unit.tile + divide_in_few_registers(start + area - 1, layout.tile_spots), filter_tiles * Share::halves_of(arguments)};
         meet(arguments, first_image + index, sum, contributors, unit.tile, split, active, lanes);
     }
 }
 
-/// Adds up the positions of each of the images that are beside each other, four lanes each.
+/// Adds up the positions of each of the images that are beside each other, four lanes each: they are all in one strip.
 __device__ __forceinline__ void add_images_beside(const ForwardArguments& arguments, const Layout& layout, const Unit& unit,
                                                   int split, const float* place_sums) {
-    constexpr int lanes = 32 / beside;
+    constexpr int images = 8, lanes = 32 / images;
     const int lane = static_cast<int>(threadIdx.x % 32);
+    const int strip = static_cast<unsigned>(unit.strip) % layout.strips;
+    const int columns = min(layout.strip_width, arguments.pooled_width - strip * layout.strip_width);
     double sum = 0;
 #pragma unroll 1
-    for (int spot = lane % lanes; spot < unit.count; spot += lanes) sum += place_sums[spot * beside + lane / lanes];
+    for (int spot = lane % lanes; spot < unit.count; spot += lanes) {
+        float sums[sum_rows];
+#pragma unroll
+        for (int i = 0; i < sum_rows; ++i) sums[i] = place_sums[i * tile_places + spot * images + lane / lanes];
+        if (static_cast<int>(static_cast<unsigned>(spot) % layout.pitch) < columns) sum += pairwise_sum<sum_rows>(sums);
+    }
     sum = lane_group_sum(sum, lanes);
     const int tiles = layout.strips * layout.strip_tiles(arguments.pooled_height);  // of each image
     const int group = static_cast<unsigned>(unit.tile) / tiles;
-    const Index image = static_cast<Index>(group) * beside + lane / lanes;
+    const Index image = static_cast<Index>(group) * images + lane / lanes;
     const Index first = image * (tiles - 1);  // image + first: tiles of the images before
-    const int halves = Share::halves_of(arguments);
-    meet(arguments, image, sum, {first, first + tiles - 1, filter_tiles * halves}, first + unit.tile - group * tiles,
-         split * halves + (halves > 1 ? Share::rank_of(arguments) : 0), image < arguments.batch, lanes);
+    meet(arguments, image, sum, {first, first + tiles - 1, filter_tiles * Share::halves_of(arguments)},
+         first + unit.tile - group * tiles, split, image < arguments.batch, lanes);
 }
 
 /// The finishing warp's life. It feeds weights too, a unit ahead of those that it finishes: two warps that feed were measured to
@@ -90,31 +96,29 @@ __device__ __forceinline__ void finish_images(const ForwardArguments& arguments,
             fetch_weights(arguments, barriers, shared_address(shared + stages_at), share, Share::filter_tile(next), done);
         }
         if (done == 0) {
-            if constexpr (are_beside) {
-                if (Share::splits_of(arguments) > 1) let_pair_meet();
-            }
+            if (Share::splits_of(arguments) > 1) let_pair_meet();
             griddepcontrol_wait();
         }
         if (done > 0) {
             const Unit& unit = reinterpret_cast<const Unit*>(shared + units_at)[(done - 1) % unit_places];
             mbarrier_wait_parity(barriers.sums_full, (done - 1) & 1);
-            if constexpr (are_beside) {
-                if (Share::splits_of(arguments) > 2 && *reinterpret_cast<const int*>(shared + last_at) == 0) break;
-            }
-            add_rows(arguments, layout, unit, place_sums);
-            const int filter_tile = Share::filter_tile(next - share.step);
-            if constexpr (are_beside) {
-                add_images_beside(arguments, layout, unit, filter_tile, place_sums);
+            if (Share::splits_of(arguments) > 2 && *reinterpret_cast<const int*>(shared + last_at) == 0) break;
+            const int halves = Share::halves_of(arguments);
+            const int split =
+                Share::filter_tile(next - share.step) * halves + (halves > 1 ? static_cast<int>(Share::rank_of(arguments)) : 0);
+            if (layout.are_beside()) {
+                add_images_beside(arguments, layout, unit, split, place_sums);
             } else {
-                add_images(arguments, layout, unit, filter_tile, place_sums);
+                add_rows(arguments, layout, unit, place_sums);
+                add_images(arguments, layout, unit, split, place_sums);
             }
             mbarrier_arrive(barriers.sums_empty);
         }
         if (next >= share.units) break;
     }
-    if constexpr (are_beside) {
+    if (Share::splits_of(arguments) > 1) {
         __syncwarp();
-        if (Share::splits_of(arguments) > 1) barrier_cluster_wait();
+        barrier_cluster_wait();
     }
 }
 

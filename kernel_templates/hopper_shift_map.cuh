@@ -159,12 +159,13 @@ __device__ __forceinline__ void build_column(const Layout& layout, const Column&
     for (int row = 0; row < map_rows; ++row) {
         const int spot = column.spot + row * layout.pitch;
         // Rows of whole tiles are all there; what follows has no branches, so that rows go on side by side.
-        const bool has_row = (are_beside || static_cast<unsigned>(spot) < static_cast<unsigned>(spots)) && row < column.rows / 4;
-        if (!are_beside && !has_row) continue;
-        unsigned char* const to = map + 16 * beside * spot;
+        const bool has_row =
+            (!may_be_alone || static_cast<unsigned>(spot) < static_cast<unsigned>(spots)) && row < column.rows / 4;
+        if (!may_be_beside && !has_row) continue;
+        unsigned char* const to = map + (16 * spot << layout.beside_bits);
 #pragma unroll
         for (int phase_h = 0; phase_h < phases_h; ++phase_h) {
-            const bool has_place = are_beside ? has_row && !(is_short(phase_h) && spot >= spots - layout.pitch) : true;
+            const bool has_place = may_be_beside ? has_row && !(is_short(phase_h) && spot >= spots - layout.pitch) : true;
             const int first = row * Rows::step + Rows::residue(phase_h);
 #pragma unroll
             for (int phase_w = 0; phase_w < phases_w; ++phase_w) {
@@ -184,7 +185,7 @@ __device__ __forceinline__ void build_maps(const ForwardArguments& arguments, un
     const Share share(arguments, layout);
     const Barriers barriers(shared);
     const int thread = static_cast<int>(threadIdx.x) - consumer_threads, channel = thread % 4;
-    const int image = are_beside ? thread / 4 % beside : 0;
+    const int image = thread / 4 & ((1 << layout.beside_bits) - 1);
     Column* const columns = reinterpret_cast<Column*>(shared + columns_at);
     Count<pixel_stages> pixel_turn;
     Count<2> map_turn;
@@ -192,14 +193,18 @@ __device__ __forceinline__ void build_maps(const ForwardArguments& arguments, un
     int next = thread / 32;  // of the warps' turns
 #pragma unroll 1
     for (int index = share.first; index < share.units; index += share.step) {
-        mbarrier_wait_parity(barriers.pixels_full + 8 * pixel_turn.index(), pixel_turn.parity());  // so the unit is described
-        barrier_sync(1, 32 * builder_warps);                                                       // the last list has been used
+        if (unit_turn.count == 0) {
+            barrier_sync(4, 32 * (builder_warps + 1));  // the unit is described
+        } else {
+            mbarrier_wait_parity(barriers.pixels_full + 8 * pixel_turn.index(), pixel_turn.parity());  // and so it is here
+            barrier_sync(1, 32 * builder_warps);  // the last list has been used
+        }
         const Unit& unit = reinterpret_cast<const Unit*>(shared + units_at)[unit_turn.index()];
         const int count = list_columns(Segments(arguments, layout, unit), thread, columns);
         const int spots = layout.with_reach(unit.count);
         unit_turn.advance();
-        constexpr int columns_at_once = 8 / beside;
-        const int turns = static_cast<int>(static_cast<unsigned>(count + columns_at_once - 1) / columns_at_once);
+        const int columns_at_once = 8 >> layout.beside_bits;
+        const int turns = (count + columns_at_once - 1) >> (3 - layout.beside_bits);
         const int turns_past_round = static_cast<unsigned>(turns) % builder_warps;
         barrier_sync(1, 32 * builder_warps);
 #pragma unroll 1
@@ -210,7 +215,7 @@ __device__ __forceinline__ void build_maps(const ForwardArguments& arguments, un
                                   channel * layout.pixel_channel_stride;
             unsigned char* map = shared + maps_at + map_turn.index() * map_bytes + four % fours * four_bytes + 4 * channel;
             int aligned_channel = input_channel_of(four, channel);
-            if constexpr (are_beside) {
+            if constexpr (may_be_beside) {
                 if (layout.copies_fours(arguments)) {  // of the channels, which follow each other, the first is aligned
                     const int first = input_channel_of(four, 0);
                     pixels += (aligned_channel - first - channel) * layout.pixel_channel_stride;
@@ -222,10 +227,11 @@ __device__ __forceinline__ void build_maps(const ForwardArguments& arguments, un
             }
             const unsigned plane = alignment(arguments, 0, aligned_channel);
 #pragma unroll 1
-            for (int i = next * columns_at_once + thread % 32 / (4 * beside); i < count; i += columns_at_once * builder_warps) {
+            for (int i = next * columns_at_once + (thread % 32 >> (2 + layout.beside_bits)); i < count;
+                 i += columns_at_once * builder_warps) {
                 // Channels take their turns in different columns: their pixels then lie in different banks.
-                int own = are_beside ? i + channel : i;
-                while (are_beside && own >= count) own -= count;
+                int own = layout.are_beside() ? i + channel : i;
+                while (may_be_beside && own >= count) own -= count;
                 const Column column = columns[own];
                 const float* const from = pixels + column.pixels + ((column.rows + plane) & 3);
                 if (column.rows < 4) continue;

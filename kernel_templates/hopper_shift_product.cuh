@@ -7,15 +7,21 @@ namespace kiln {
 /// A thread's part: with g = lane / 4 and t = lane % 4, rows g and g + 8 of the warp's 16, places 8j + 2t and 8j + 2t + 1.
 using Accumulators = float[tile_places / 2];
 
-/// A tap in the map: the fixed part of its first box's place, and the rows that it is ahead, each a pitch of spots.
+/// A tap in the map: its phase's first place, and the spots and rows that it is ahead; a row is a pitch of spots.
 struct Tap {
-    unsigned fixed, rows;
+    unsigned phase, spots, rows;
 };
 
 /// The lower word of B's descriptor for a k-step, from the map's: where its first four channels, or its first tap, begin, and in
-/// the upper half how far the second are. Part of both are as many rows' places as the shape has.
+/// the upper half how far the second are. Part of both are as many spots and rows, whose places the launch has.
 struct StepOfMap {
-    unsigned fixed, pitches;
+    unsigned fixed, spots, pitches;
+
+    __device__ __forceinline__ unsigned at(unsigned pitch, int beside_bits) const {
+        // Where the launch does not say it, how many places a spot has is a factor of the constants.
+        if constexpr (beside != 0) return fixed + spots * beside + pitches * beside * pitch;
+        return fixed + (spots + pitches * pitch << beside_bits);
+    }
 };
 
 struct StepsOfMap {
@@ -31,8 +37,9 @@ __device__ constexpr StepsOfMap steps_of_map() {
                 if (Rows::phase_of(ky) != phase_h) continue;
                 for (int kx = 0; kx < kernel_w; ++kx) {
                     if (Columns::phase_of(kx) != phase_w) continue;
-                    all[count].fixed = phase_start(phase_h, phase_w) + Columns::shift(kx) * beside;
-                    all[count++].rows = Rows::shift(ky) * beside;
+                    all[count].phase = phase_start(phase_h, phase_w);
+                    all[count].spots = Columns::shift(kx);
+                    all[count++].rows = Rows::shift(ky);
                 }
             }
         }
@@ -43,8 +50,9 @@ __device__ constexpr StepsOfMap steps_of_map() {
         const bool is_alone = fours == 1 && 2 * step + 1 == taps;
         const Tap first = all[fours == 2 ? step : is_alone ? 0 : 2 * step];
         const Tap second = all[fours == 2 ? step : is_alone ? taps - 1 : 2 * step + 1];
-        const unsigned ahead = fours == 2 ? four_bytes / 16 : second.fixed - first.fixed;
-        steps.at[step].fixed = first.fixed + (ahead << 16);
+        const unsigned ahead = fours == 2 ? four_bytes / 16 : second.phase - first.phase;
+        steps.at[step].fixed = first.phase + (ahead << 16);
+        steps.at[step].spots = first.spots + ((second.spots - first.spots) << 16);
         steps.at[step].pitches = first.rows + ((second.rows - first.rows) << 16);
     }
     return steps;
@@ -58,13 +66,6 @@ __device__ __forceinline__ unsigned long long descriptor(unsigned lower) {
 /// An address in a descriptor's lower word. In a cluster, addresses have the block's rank above the 18 bits that count.
 __device__ __forceinline__ unsigned descriptor_address(unsigned address) {
     return (address & 0x3ffff) >> 4;
-}
-
-/// threadIdx.x, asked for again each time: what follows from it then takes no registers beside two sets of accumulators.
-__device__ __forceinline__ unsigned thread_index() {
-    unsigned result;
-    asm volatile("mov.u32 %0, %%tid.x;" : "=r"(result));
-    return result;
 }
 
 /// The ring of weights, as the consumers see it: where a k-step is in it that has `before` before it.
@@ -83,7 +84,7 @@ struct WeightStage {
 /// batch a chain of its own, put their additions off, and run out of registers.
 template <int batch>
 __device__ __forceinline__ void multiply(Accumulators& sums, const Barriers& barriers, unsigned weights, unsigned before,
-                                         unsigned map, unsigned pitch, unsigned map_empty, bool never) {
+                                         unsigned map, unsigned pitch, int beside_bits, unsigned map_empty, bool never) {
     constexpr int count = steps_of(batch);
     unsigned a[count];
     WeightStage stage(weights_stay ? before % (chunks * chunk_steps) + first_step(batch) : before + first_step(batch));
@@ -98,7 +99,7 @@ __device__ __forceinline__ void multiply(Accumulators& sums, const Barriers& bar
     unsigned b[count];
 #pragma unroll
     for (int step = 0; step < count; ++step) {
-        b[step] = map + steps.at[first_step(batch) + step].fixed + steps.at[first_step(batch) + step].pitches * pitch;
+        b[step] = map + steps.at[first_step(batch) + step].at(pitch, beside_bits);
     }
     constexpr unsigned rest_of_map = part_bytes >> 4, rest_of_weights = operand_bytes >> 4;
     wgmma_fence();
@@ -130,17 +131,19 @@ __device__ __forceinline__ void multiply(Accumulators& sums, const Barriers& bar
         if (batch + 1 == batches) mbarrier_arrive(map_empty);
     }
     add_chain(sums);
-    if constexpr (batch + 1 < batches) multiply<batch + 1>(sums, barriers, weights, before, map, pitch, map_empty, never);
+    if constexpr (batch + 1 < batches)
+        multiply<batch + 1>(sums, barriers, weights, before, map, pitch, beside_bits, map_empty, never);
 }
 
 /// Logits become activations, summed over a thread's two filters; padded filters' become zeros. result[2j + e] is place 8j + 2t +
 /// e's.
-__device__ __forceinline__ void activate_rows(const Accumulators& sums, const float* bias, int first_filter, unsigned thread,
-                                              float (&result)[tile_places / 4]) {
+template <int count>
+__device__ __forceinline__ void activate_rows(const float (&sums)[count], const float* bias, int first_filter, unsigned thread,
+                                              float (&result)[count / 2]) {
     const int upper = first_filter + thread / 32 * 16 + thread % 32 / 4, lower = upper + 8;
     const float upper_bias = __ldg(bias + upper), lower_bias = __ldg(bias + lower);
 #pragma unroll
-    for (int j = 0; j < tile_places / 8; ++j) {
+    for (int j = 0; j < count / 4; ++j) {
 #pragma unroll
         for (int e = 0; e < 2; ++e) {
             const float first = activate(sums[4 * j + e] + upper_bias), second = activate(sums[4 * j + 2 + e] + lower_bias);
@@ -187,41 +190,43 @@ __device__ __forceinline__ void multiply_maps(const ForwardArguments& arguments,
         Accumulators sums;
 #pragma unroll
         for (int i = 0; i < tile_places / 2; ++i) sums[i] = 0;
-        if constexpr (are_beside) zero_chain<tile_places / 2>();
+        if constexpr (may_be_beside) zero_chain<tile_places / 2>();
 #pragma unroll 1
         for (int chunk = 0; chunk < share.own_chunks; ++chunk) {
             Count<2> turn{done * share.own_chunks + chunk};
             mbarrier_wait_parity(barriers.map_full + 8 * turn.index(), turn.parity());
             multiply<0>(sums, barriers, weights, turn.count * chunk_steps, maps + turn.index() * (map_bytes >> 4), layout.pitch,
-                        barriers.map_empty + 8 * turn.index(), arguments.batch < 0);
+                        layout.beside_bits, barriers.map_empty + 8 * turn.index(), arguments.batch < 0);
         }
 
-        bool has_half = true;
-        if constexpr (are_beside) {
-            if (Share::splits_of(arguments) > 1) {
-                const unsigned rank = Share::rank_of(arguments);
-                has_half = warpgroup == static_cast<int>(rank);
-                add_pair(sums, has_half, rank, shared);
-                if (has_half && Share::splits_of(arguments) > 2) add_pairs(sums, arguments, share, shared);
-            }
-        }
         const unsigned thread = thread_index();
+        const float* const bias = static_cast<const float*>(arguments.weights);
+        const int first_filter = Share::filter_tile(share.first + done * share.step) * filters;
         float activations[tile_places / 4];
-        if (has_half) {
-            activate_rows(sums, static_cast<const float*>(arguments.weights),
-                          Share::filter_tile(share.first + done * share.step) * filters, thread, activations);
-        } else {
+        if (Share::splits_of(arguments) > 1) {
+            const unsigned rank = Share::rank_of(arguments);
+            float own[tile_places / 4];
+            add_pair(sums, own, rank, shared);
+            if (Share::splits_of(arguments) > 2 && !add_pairs(own, arguments, share, shared)) {
+                mbarrier_arrive(barriers.sums_full);
+                break;
+            }
+            float half[tile_places / 8];
+            activate_rows(own, bias, first_filter, thread, half);
 #pragma unroll
-            for (int i = 0; i < tile_places / 4; ++i) activations[i] = 0;
+            for (int i = 0; i < tile_places / 8; ++i) {
+                activations[i] = rank == 0 ? half[i] : 0.0f;
+                activations[tile_places / 8 + i] = rank == 0 ? 0.0f : half[i];
+            }
+        } else {
+            activate_rows(sums, bias, first_filter, thread, activations);
         }
         mbarrier_wait_parity(barriers.sums_empty, (done & 1) ^ 1);
         add_rows<tile_places / 4, 4>(activations, thread, reinterpret_cast<float*>(shared + sums_at) + thread / 32 * tile_places,
                                      0);
         mbarrier_arrive(barriers.sums_full);
     }
-    if constexpr (are_beside) {
-        if (Share::splits_of(arguments) > 1) barrier_cluster_wait();
-    }
+    if (Share::splits_of(arguments) > 1) barrier_cluster_wait();
 }
 
 }  // namespace kiln

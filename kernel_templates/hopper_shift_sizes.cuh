@@ -24,9 +24,10 @@ static_assert(!is_tf32 || !bf16_corrections);
 
 // Images that lie beside each other: each spot of the map then has a place for each of them, and a tap is a shift by spots. Tiles
 // are whole rows of a strip, and several blocks may share a tile's channels.
+// Where it is 0, each launch says whether there are 8 or 1.
 constexpr int beside = static_cast<int>(spec::beside);
-constexpr bool are_beside = beside > 1;
-static_assert(beside == 1 || beside == 8);
+constexpr bool may_be_beside = beside != 1, may_be_alone = beside != 8;
+static_assert(beside == 0 || beside == 1 || beside == 8);
 
 // The reduction goes over chunks of `fours` groups of four channels. A k-step is one tap of eight channels, or two taps of four.
 // Batches of k-steps are one chain of products each: its sum starts at zero and is added, rounded to nearest, to running sums.
@@ -130,7 +131,7 @@ constexpr int units_at = round_up(barriers_at + 8 * (2 * stages + 2 * pixel_stag
 constexpr int runs_at = units_at + unit_places * 32;
 constexpr int columns_at = runs_at + most_runs * 16;
 constexpr int last_at = columns_at + most_columns * 16;  // whether the block was the last of a half unit's
-constexpr int sums_at = last_at + (are_beside ? 16 : 0);
+constexpr int sums_at = last_at + (may_be_beside ? 16 : 0);
 constexpr int pixels_at = round_up(sums_at + sum_rows * tile_places * 4, 128);
 constexpr int maps_at = round_up(pixels_at + pixel_stages * pixel_floats * 4, 128);
 constexpr int stages_at = round_up(maps_at + 2 * map_bytes, 128);

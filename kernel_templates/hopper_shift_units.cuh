@@ -19,6 +19,7 @@ struct Layout {
     int strips, strip_width;
     int pitch, rows;  // of a strip, in spots
     int pixel_pitch, pixel_channel_stride, pixel_image_stride;
+    int beside_bits;  // 2 to their power images are beside each other
 
     __device__ __forceinline__ explicit Layout(const ForwardArguments& arguments)
         : units(static_cast<int>(arguments.layout[0])),
@@ -30,7 +31,12 @@ struct Layout {
           rows(arguments.pooled_height + reach_h),
           pixel_pitch(static_cast<int>(arguments.layout[4])),
           pixel_channel_stride(static_cast<int>(arguments.layout[5])),
-          pixel_image_stride(static_cast<int>(arguments.layout[5] >> 32)) {}
+          pixel_image_stride(static_cast<int>(arguments.layout[5] >> 32)),
+          beside_bits(beside == 0   ? static_cast<int>(arguments.layout[3] >> 32)
+                      : beside == 8 ? 3
+                                    : 0) {}
+
+    __device__ __forceinline__ bool are_beside() const { return beside_bits != 0; }
 
     /// Spots of the map behind `spots` spots of a tile.
     __device__ __forceinline__ int with_reach(int spots) const { return spots + reach_h * pitch + reach_w; }
@@ -40,7 +46,7 @@ struct Layout {
     }
     /// Of four channels, all that lies between the first's first pixel and the last's last one comes in one copy.
     __device__ __forceinline__ bool copies_fours(const ForwardArguments& arguments) const {
-        return are_beside && arguments.layout[4] >> 32 != 0;
+        return may_be_beside && arguments.layout[4] >> 32 != 0;
     }
 };
 
@@ -53,7 +59,7 @@ struct __align__(16) Unit {
 
     __device__ __forceinline__ Unit(const ForwardArguments& arguments, const Layout& layout, int unit) {
         tile = static_cast<unsigned>(unit) / filter_tiles;
-        if constexpr (are_beside) {
+        if (layout.are_beside()) {
             const int tiles = layout.strip_tiles(arguments.pooled_height);
             strip = static_cast<int>(static_cast<unsigned>(tile) / tiles);
             row = (tile - strip * tiles) * layout.tile_rows;
@@ -98,7 +104,7 @@ struct Segments {
         : arguments(arguments_), layout(layout_), unit(unit_) {
         int rows = static_cast<int>(static_cast<unsigned>(unit.column + layout.with_reach(unit.count) - 1) / layout.pitch) + 1;
         const Index left = (arguments.batch * layout.strips - unit.strip) * layout.rows - unit.row;
-        if (!are_beside && left < rows) rows = static_cast<int>(left);
+        if (!layout.are_beside() && left < rows) rows = static_cast<int>(left);
         first_rows = min(rows, layout.rows - unit.row);
         const int others =
             rows == first_rows ? 0 : static_cast<int>(static_cast<unsigned>(rows - first_rows - 1) / layout.rows) + 1;
@@ -108,7 +114,7 @@ struct Segments {
 
     /// Lines of pixels that `rows` rows of the map from `row` on are made of, but none past the last position's window.
     __device__ __forceinline__ int lines(int row, int rows) const {
-        if constexpr (are_beside) return Rows::step * (rows - reach_h - 1) + window_h;
+        if (layout.are_beside()) return Rows::step * (rows - reach_h - 1) + window_h;
         return max(0, min(Rows::step * (rows - 1) + group_lines, Rows::step * (arguments.pooled_height - 1 - row) + window_h));
     }
 
@@ -117,7 +123,7 @@ struct Segments {
         Segment segment;
         segment.image = layout.strips == 1 ? strip : static_cast<unsigned>(strip) / layout.strips;
         segment.column = (strip - segment.image * layout.strips) * layout.strip_width;
-        segment.image *= beside;
+        segment.image <<= layout.beside_bits;
         segment.row = index == 0 ? unit.row : 0;
         segment.rows = index == 0 ? first_rows : index == count - 1 ? last_rows : layout.rows;
         segment.lines = lines(segment.row, segment.rows);
@@ -147,10 +153,10 @@ struct Share {
     }
 
     __device__ __forceinline__ static int splits_of(const ForwardArguments& arguments) {
-        return are_beside ? static_cast<int>(arguments.layout[2] >> 32) : 1;
+        return may_be_beside ? static_cast<int>(arguments.layout[2] >> 32) : 1;
     }
     __device__ __forceinline__ static int part_of(const ForwardArguments& arguments) {
-        return are_beside ? blockIdx.x % static_cast<unsigned>(splits_of(arguments)) : 0;
+        return may_be_beside ? blockIdx.x % static_cast<unsigned>(splits_of(arguments)) : 0;
     }
     /// Blocks that share channels are pairs: the block's place in its own, and by how many blocks filters are divided then.
     __device__ __forceinline__ static unsigned rank_of(const ForwardArguments& arguments) { return part_of(arguments) % 2u; }

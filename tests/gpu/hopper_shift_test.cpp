@@ -82,6 +82,33 @@ TEST_CASE("the shift family: a tile made for one shape serves any other") {
     }
 }
 
+TEST_CASE("the shift family: a tile made for no shape puts images beside each other or not, and divides channels or not") {
+    ModelSpec padded = identity_spec(40, 136, 3, 2);
+    padded.padding = 1;
+    for (const ModelSpec& spec : {identity_spec(40, 136, 3, 2), padded, identity_spec(520, 70, 3, 2)}) {
+        std::vector<Plan> plans = shift_plans(spec);
+        std::erase_if(plans, [](const Plan& plan) { return tile_value(plan.candidate.tile, "beside") != 0; });
+        if (plans.empty()) continue;
+        const std::vector<Plan> some{plans.front(), plans[plans.size() / 2], plans.back()};
+        compile_ahead(spec, some);
+        for (const Shape& shape : {Shape{70, 6, 6}, Shape{9, 14, 15}, Shape{1, 14, 14}, Shape{1, 90, 47}, Shape{3, 23, 150}}) {
+            const RandomCase random = drawn_case(spec, shape, 741);
+            check_contract(random, some);
+            check_same_bits(random, plans.front());
+        }
+    }
+}
+
+TEST_CASE("the shift family: images beside each other or not, over memory that ends with the input", "[sanitizer]") {
+    const ModelSpec spec = identity_spec(20, 136, 3, 2);
+    std::vector<Plan> plans = shift_plans(spec);
+    std::erase_if(plans, [](const Plan& plan) { return tile_value(plan.candidate.tile, "beside") != 0; });
+    if (plans.empty()) return;
+    for (const Shape& shape : {Shape{11, 10, 11}, Shape{2, 19, 22}}) {
+        check_contract(drawn_case(spec, shape, 751), {plans.front(), plans.back()}, Tolerance::sum, 1);
+    }
+}
+
 TEST_CASE("the shift family: the same bits again and again, whatever was in memory before") {
     for (const RandomCase& random : shift_cases()) {
         const std::vector<Plan> plans = shift_plans(random.spec);

@@ -61,7 +61,7 @@ double map_cycles(const ModelSpec& spec, const GemmTile& tile, const GemmLayout&
 /// What a chunk of channels costs one multiprocessor, in cycles, stage by stage. The constants, and those of `launch_cycles`,
 /// were fitted to 90 tiles measured on an H200 (docs/kernel-log.md); the root mean square of what is left is 8 %.
 struct ChunkCost {
-    double tensor, consumers, builders, feeders;
+    double tensor, consumers, builders, feeders, weights;
     bool waits_for_pixels;
 
     ChunkCost(const ModelSpec& spec, const GemmTile& tile, const GemmLayout& layout) : waits_for_pixels(tile.pixel_stages == 1) {
@@ -72,14 +72,16 @@ struct ChunkCost {
         tensor = consumers * static_cast<double>(tile.warpgroups);
         builders = map_cycles(spec, tile, layout);
         // One warp feeds pixels, one weights.
+        // From L2, with every multiprocessor at it.
+        weights = tile.weights_stay(spec) ? 0 : steps * static_cast<double>(tile.step_bytes(spec)) / 36;
         feeders = std::max(23 * static_cast<double>(layout.runs * tile.channels), (tile.weights_stay(spec) ? 90 : 210) * batches);
     }
 
     /// The stages overlap, but they share the multiprocessor: the slowest but one shows too.
     [[nodiscard]] double cycles() const {
-        std::array<double, 4> all{tensor, consumers, builders, feeders};
+        std::array<double, 5> all{tensor, consumers, builders, feeders, weights};
         std::sort(all.begin(), all.end());
-        return all[3] + 0.68 * all[2] + (waits_for_pixels ? 4400 : 0);
+        return all[4] + 0.68 * all[3] + (waits_for_pixels ? 4400 : 0);
     }
     /// Until the first chunk has gone through all of them.
     [[nodiscard]] double fill_cycles() const { return 0.49 * (consumers + builders + feeders); }
@@ -196,6 +198,8 @@ void add_split(std::vector<Candidate>& candidates, GemmTile tile, const ModelSpe
     if (!spec.expected) {
         tile.fill(spec, rates.shared_bytes_per_block);
         tile.splits = may_split ? 0 : 1;
+        // Units' division among three tiles of filters takes a register more than there is.
+        if (tile.splits == 0 && tile.warpgroups == 2 && tile.filters == 128 && tile.filter_tiles(spec) == 3) return;
         choose_map_rows(tile, spec, shape, rates);
         candidates.push_back(gemm_cost(spec, tile, shape));
         return;

@@ -47,15 +47,17 @@ std::vector<std::int64_t> splits_of(const ModelSpec& spec, const ShiftTile& tile
 struct ShiftChunkCost {
     double tensor, shared, builders;
     bool beside, bf16;
+    std::int64_t products;
 
-    ShiftChunkCost(const ModelSpec& spec, const ShiftTile& tile, const ShiftLayout& layout, const Rates& rates)
-        : beside(tile.beside > 1), bf16(tile.bf16_corrections == 1) {
-        const auto steps = static_cast<double>(tile.chunk_steps(spec)), products = static_cast<double>(tile.products(spec));
+    ShiftChunkCost(const ModelSpec& spec, const ShiftTile& tile, const ShiftLaunch& launch, const Rates& rates)
+        : beside(launch.beside > 1), bf16(tile.bf16_corrections == 1), products(tile.products(spec)) {
+        const ShiftLayout& layout = launch.layout;
+        const auto steps = static_cast<double>(tile.chunk_steps(spec) * products);
         const auto places = static_cast<double>(tile.places), map_bytes = static_cast<double>(tile.map_bytes(spec));
-        tensor = steps * products * places;  // two warpgroups, half a cycle a place each
+        tensor = steps * places;  // two warpgroups, half a cycle a place each
         // A product reads 32 bytes of a place and 2 KiB of weights; the map is written once, from pixels that are written and
         // read.
-        shared = (steps * products * 2 * (32 * places + 2048) + steps * static_cast<double>(ShiftTile::step_bytes(spec)) +
+        shared = (steps * 2 * (32 * places + 2048) + static_cast<double>(tile.chunk_steps(spec) * ShiftTile::step_bytes(spec)) +
                   2.5 * map_bytes) /
                  rates.shared_bytes_per_cycle;
         const GemmAxis rows = gemm_rows(spec), columns = gemm_columns(spec);
@@ -78,13 +80,15 @@ struct ShiftChunkCost {
         const double conflicts = columns.step % 4 == 0 ? 2 : 1;  // of banks: columns of neighbouring threads are a step apart
         builders = 600 + static_cast<double>(tile.fours) *
                              (600 + rounds * (130 + 5 * conflicts * lines * loads + 18 * boxes) * (clips ? 1.6 : 1.0));
+        // Of strips, each line is a copy.
+        if (layout.strips > 1) builders += static_cast<double>(tile.fours) * 30 * static_cast<double>(layout.copies);
     }
 
     /// The stages overlap, but they share the multiprocessor: the others show too.
     [[nodiscard]] double cycles() const {
         std::array<double, 3> all{tensor, shared, builders};
         std::sort(all.begin(), all.end());
-        if (beside) return (bf16 ? 1.18 : 1.08) * (all[2] + 0.03 * all[0]);  // measured: shorter batches, longer waits
+        if (beside) return (bf16 ? 1.37 : products == 3 ? 1.25 : 1.08) * (all[2] + 0.03 * all[0]);  // measured
         return all[2] + 0.15 * all[1] + 0.35 * all[0];
     }
     [[nodiscard]] std::string limiter() const {
@@ -94,19 +98,19 @@ struct ShiftChunkCost {
 };
 
 /// What a launch costs one multiprocessor, in cycles.
-double launch_cycles(const ModelSpec& spec, const ShiftTile& tile, const ShiftLayout& layout, const ShiftChunkCost& chunk,
+double launch_cycles(const ModelSpec& spec, const ShiftTile& tile, const ShiftLaunch& launch, const ShiftChunkCost& chunk,
                      std::int64_t splits, std::int64_t multiprocessors) {
-    const std::int64_t units = layout.tiles * ShiftTile::filter_tiles(spec);
+    const std::int64_t units = launch.layout.tiles * ShiftTile::filter_tiles(spec);
     const auto waves = static_cast<double>(ceil_divide(units * splits, multiprocessors));
     const auto chunks = static_cast<double>(ceil_divide(tile.chunks(spec), splits));
-    const double meeting = splits > 1 ? 22000 + 250 * static_cast<double>(splits) : 0;
-    return waves * (chunks * chunk.cycles() + meeting) + 6000 * (waves - 1) + (tile.beside > 1 ? 5600 : 11500);
+    const double meeting = splits > 2 ? 9000 + 500 * static_cast<double>(splits) : splits > 1 ? 6000 : 0;
+    return waves * (chunks * chunk.cycles() + meeting) + 6000 * (waves - 1) + (launch.beside > 1 ? 7000 : 10500);
 }
 
 Candidate priced(const ModelSpec& spec, const ShiftTile& tile, const Shape& shape, const Rates& rates) {
-    const auto [splits, layout] = shift_launch(spec, tile, shape, rates.multiprocessors);
-    const ShiftChunkCost chunk(spec, tile, layout, rates);
-    const double cycles = launch_cycles(spec, tile, layout, chunk, splits, rates.multiprocessors);
+    const ShiftLaunch launch = shift_launch(spec, tile, shape, rates.multiprocessors);
+    const ShiftChunkCost chunk(spec, tile, launch, rates);
+    const double cycles = launch_cycles(spec, tile, launch, chunk, launch.splits, rates.multiprocessors);
     return {.tile = tile.render(), .predicted_us = cycles / (1000 * rates.clock_ghz), .limiter = chunk.limiter()};
 }
 
@@ -114,15 +118,18 @@ Candidate priced(const ModelSpec& spec, const ShiftTile& tile, const Shape& shap
 bool complete(ShiftTile& tile, const ModelSpec& spec, const Shape& shape, const Rates& rates) {
     if (tile.chunk_steps(spec) > most_chunk_steps) return false;
     // The largest tile leaves few registers to the rest: longer chunks spilled, and so did units' division among three tiles of
-    // filters.
-    if (tile.places == 192 && (tile.chunk_steps(spec) > 9 || ShiftTile::filter_tiles(spec) > 2)) return false;
+    // filters, or launches that say how many images are beside each other.
+    if (tile.places == 192 && (tile.chunk_steps(spec) > 9 || ShiftTile::filter_tiles(spec) > 2 || tile.beside == 0)) return false;
     // Where there is padding, threads find out for each pixel whether it is there: with more than one row, some boxes spilled.
-    tile.map_rows = spec.padding.height > 0 || spec.padding.width > 0 ? 1 : tile.beside > 1 ? 4 : 3;
+    tile.map_rows = spec.padding.height > 0 || spec.padding.width > 0 ? 1 : tile.beside == 1 ? 3 : 4;
     while (tile.map_rows > 1 && tile.needed_builder_registers(spec) > tile.builder_registers()) --tile.map_rows;
     if (tile.needed_builder_registers(spec) > tile.builder_registers()) return false;
     const Size2 pooled = pooled_size_unchecked(spec, shape);
-    for (std::int64_t strips = 1; strips <= ceil_divide(pooled.width, tile.beside == 1 ? 16 : 8); ++strips) {
-        if (!tile.reserve(spec, shape, strips)) continue;
+    const std::int64_t most_strips = ceil_divide(pooled.width, tile.beside > 1 ? 8 : 16),
+                       most_together = tile.beside == 0 ? 8 : 0;
+    for (std::int64_t attempt = 0; attempt < most_strips * (most_together + 1); ++attempt) {
+        if (!tile.reserve(spec, shape, attempt / (most_together + 1) + 1, most_together - attempt % (most_together + 1)))
+            continue;
         for (const std::int64_t pixel_stages : {4, 3, 2}) {
             tile.pixel_stages = pixel_stages;
             // Measured: 8 and two stages of pixels are better than 6 and three, but where corrections come in bf16.
@@ -136,33 +143,38 @@ bool complete(ShiftTile& tile, const ModelSpec& spec, const Shape& shape, const 
     return false;
 }
 
-/// The tile's candidate with whichever corrections cost less, if there is room for it.
-std::optional<Candidate> better_corrected(ShiftTile tile, const ModelSpec& spec, const Shape& shape, const Rates& rates) {
-    std::optional<Candidate> best;
+/// Adds the tile's candidate with whichever corrections cost less, if there is room for it; where no shape is told, with either.
+void add_candidates(std::vector<Candidate>& candidates, ShiftTile tile, const ModelSpec& spec, const Shape& shape,
+                    const Rates& rates) {
+    std::vector<Candidate> all;
     for (const std::int64_t bf16_corrections : {0, 1}) {
         tile.bf16_corrections = bf16_corrections;
         if (bf16_corrections == 1 && (spec.math == Math::tf32 || splits_of(spec, tile).empty())) continue;
-        if (!complete(tile, spec, shape, rates)) continue;
-        const Candidate candidate = priced(spec, tile, shape, rates);
-        if (!best || candidate.predicted_us < best->predicted_us) best = candidate;
+        if (complete(tile, spec, shape, rates)) all.push_back(priced(spec, tile, shape, rates));
     }
-    return best;
+    if (all.size() > 1 && tile.beside != 0) all.erase(all.begin() + (all[1].predicted_us < all[0].predicted_us ? 0 : 1));
+    candidates.insert(candidates.end(), all.begin(), all.end());
 }
 
 }  // namespace
 
 ShiftLaunch shift_launch(const ModelSpec& spec, const ShiftTile& tile, const Shape& shape, std::int64_t multiprocessors) {
-    ShiftLaunch launch{.layout = ShiftLayout::fitting(spec, tile, shape)};
-    if (tile.beside == 1) return launch;
-    const ShiftChunkCost chunk(spec, tile, launch.layout, rates_of(Arch::sm_90a));
+    if (tile.beside == 1) return {.layout = ShiftLayout::fitting(spec, tile, shape, 1)};
+    std::optional<ShiftLaunch> best;
     double least = 0;
-    for (const std::int64_t splits : splits_of(spec, tile)) {
-        const double cycles = launch_cycles(spec, tile, launch.layout, chunk, splits, multiprocessors);
-        if (least > 0 && cycles >= least) continue;
-        least = cycles;
-        launch.splits = splits;
+    for (const std::int64_t beside : {std::int64_t{1}, ShiftTile::most_beside}) {
+        if (tile.beside > 1 && beside != tile.beside) continue;
+        ShiftLaunch launch{.beside = beside, .layout = ShiftLayout::fitting(spec, tile, shape, beside)};
+        const ShiftChunkCost chunk(spec, tile, launch, rates_of(Arch::sm_90a));
+        for (const std::int64_t splits : splits_of(spec, tile)) {
+            const double cycles = launch_cycles(spec, tile, launch, chunk, splits, multiprocessors);
+            if (best && cycles >= least) continue;
+            least = cycles;
+            launch.splits = splits;
+            best = launch;
+        }
     }
-    return launch;
+    return *best;
 }
 
 Candidate shift_cost(const ModelSpec& spec, const ShiftTile& tile, const Shape& shape) {
@@ -179,8 +191,9 @@ std::vector<Candidate> shift_candidates(const ModelSpec& spec) {
     if (pooled.height < 1 || pooled.width < 1) return candidates;
 
     ShiftTile tile;
-    tile.steps = 3;
-    for (const std::int64_t beside : {1, 8}) {
+    tile.steps = spec.math == Math::tf32 ? 5 : 3;  // of one product, or more
+    const bool is_told = tuning_shapes(spec).size() == 1;
+    for (const std::int64_t beside : {std::int64_t{1}, is_told ? ShiftTile::most_beside : 0}) {
         if (2 * shape.batch <= beside) continue;  // half of each tile or more would be padding
         tile.beside = beside;
         for (const std::int64_t places : {192, 160, 128, 96, 64}) {
@@ -189,7 +202,7 @@ std::vector<Candidate> shift_candidates(const ModelSpec& spec) {
                 tile.fours = fours;
                 if (fours == 2 && spec.in_channels <= 4) continue;
                 if (fours == 1 && spec.kernel_size.height * spec.kernel_size.width == 1) continue;
-                if (const auto candidate = better_corrected(tile, spec, shape, rates)) candidates.push_back(*candidate);
+                add_candidates(candidates, tile, spec, shape, rates);
             }
         }
     }

@@ -14,8 +14,10 @@ namespace kiln {
 /// The legal tiles of the Hopper shift family for a spec, each with its predicted time.
 [[nodiscard]] std::vector<Candidate> shift_candidates(const ModelSpec& spec);
 
-/// A launch of a tile: how many blocks share a unit's channels, and how the shape is divided.
+/// A launch of a tile: how many images are beside each other, how many blocks share a unit's channels, and how the shape is
+/// divided.
 struct ShiftLaunch {
+    std::int64_t beside = 1;
     std::int64_t splits = 1;
     ShiftLayout layout;
 };

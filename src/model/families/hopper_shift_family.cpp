@@ -104,7 +104,7 @@ Family::BlockShape HopperShiftFamily::block(const ModelSpec& spec, const Tile& t
 LaunchGeometry HopperShiftFamily::geometry(const ModelSpec& spec, const Tile& tile, const Shape& shape,
                                            const DeviceLimits& limits) const {
     const ShiftTile shift = ShiftTile::from(tile);
-    const auto [splits, layout] = shift_launch(spec, shift, shape, limits.multiprocessors);
+    const auto [beside, splits, layout] = shift_launch(spec, shift, shape, limits.multiprocessors);
     const std::int64_t filter_tiles = ShiftTile::filter_tiles(spec);
     const std::int64_t units = layout.tiles * filter_tiles;
 
@@ -116,9 +116,10 @@ LaunchGeometry HopperShiftFamily::geometry(const ModelSpec& spec, const Tile& ti
     geometry.may_start_early = true;
     geometry.counter_bytes = static_cast<std::size_t>(shape.batch) * sizeof(unsigned);
     geometry.partial_bytes = static_cast<std::size_t>((shape.batch + layout.tiles) * filter_tiles) * sizeof(double);
-    if (shift.beside > 1) {
+    if (shift.beside != 1) {
         const std::int64_t halves = splits > 1 ? 2 : 1;  // pairs of blocks divide a tile's filters among them
-        const std::int64_t slots = round_up(layout.tiles * shift.beside * filter_tiles * halves, 2);
+        const std::int64_t slots_of_filters = beside > 1 ? layout.tiles * beside : shape.batch + layout.tiles;
+        const std::int64_t slots = round_up(slots_of_filters * filter_tiles * halves, 2);
         geometry.cluster = static_cast<int>(halves);
         geometry.partial_bytes = static_cast<std::size_t>(slots) * sizeof(double);
         if (splits > 2) {  // the pairs' parts of the logits
@@ -130,7 +131,7 @@ LaunchGeometry HopperShiftFamily::geometry(const ModelSpec& spec, const Tile& ti
     geometry.layout = {units,
                        layout.tile_spots | layout.tile_rows << 32,
                        layout.strips | splits << 32,
-                       layout.strip_width,
+                       layout.strip_width | (beside > 1 ? std::int64_t{3} << 32 : 0),
                        layout.pixel_pitch | (layout.copies_fours ? std::int64_t{1} << 32 : 0),
                        layout.pixel_channel_stride | layout.pixel_image_stride << 32,
                        shape.height * shape.width,

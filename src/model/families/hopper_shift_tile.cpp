@@ -16,6 +16,9 @@ namespace {
 /// Tiles of so many places must fit, whatever the shape, in strips of at most so many positions.
 constexpr std::int64_t least_places = 32, least_width = 8;
 
+/// Columns of a map take little room: where any shape may come, there is some for wide images.
+constexpr std::int64_t most_listed_columns = 144;
+
 /// How many lines of length `line` a run of `run` neighbours can touch, wherever it starts.
 constexpr std::int64_t most_touched(std::int64_t run, std::int64_t line) {
     return (run + line - 2) / line + 1;
@@ -48,7 +51,7 @@ std::vector<std::int64_t> reaches(const GemmAxis& axis) {
 std::int64_t most_tile_rows(const ModelSpec& spec, const ShiftTile& tile, const Shape& shape, std::int64_t strips) {
     const Size2 pooled = pooled_size_unchecked(spec, shape);
     const std::int64_t reach = gemm_columns(spec).reach();
-    return std::min(pooled.height, (tile.places / tile.beside + reach) / (ceil_divide(pooled.width, strips) + reach));
+    return std::min(pooled.height, (tile.places / ShiftTile::most_beside + reach) / (ceil_divide(pooled.width, strips) + reach));
 }
 
 /// Floats between lines of pixels of a strip, at least. A copy's ends reach up to three floats beyond a line's pixels, and
@@ -98,7 +101,7 @@ Tile ShiftTile::render() const {
             {"pixel_floats", pixel_floats}};
 }
 
-bool ShiftTile::reserve(const ModelSpec& spec, const Shape& shape, std::int64_t strips) {
+bool ShiftTile::reserve(const ModelSpec& spec, const Shape& shape, std::int64_t strips, std::int64_t together) {
     map_places = short_places = columns = runs = pixel_floats = 0;
     const auto make_room = [&](const ShiftLayout& layout) {
         map_places = std::max(map_places, layout.map_places);
@@ -107,19 +110,28 @@ bool ShiftTile::reserve(const ModelSpec& spec, const Shape& shape, std::int64_t 
         runs = std::max(runs, layout.runs);
         pixel_floats = std::max(pixel_floats, layout.pixel_floats);
     };
-    if (beside > 1) {
+    if (beside == most_beside) {
         const std::int64_t most_rows = most_tile_rows(spec, *this, shape, strips);
         if (most_rows == 0) return false;
         const ShiftLayout apart = ShiftLayout::beside(spec, *this, shape, strips, most_rows, false);
         const ShiftLayout whole = ShiftLayout::beside(spec, *this, shape, strips, most_rows, true);
-        const bool together = apart.strips == 1 && whole.pixel_floats <= 2 * apart.pixel_floats;
-        make_room(together ? whole : apart);
+        make_room(apart.strips == 1 && whole.pixel_floats <= 2 * apart.pixel_floats ? whole : apart);
     } else {
         make_room(ShiftLayout(spec, *this, shape, strips, places));
     }
-    // Any other shape: strips of 1 to 8 positions; of 5 to 8 where they are several. Lower images have more segments.
     const Size2 window = window_size(spec);
     const GemmAxis rows_axis = gemm_rows(spec), columns_axis = gemm_columns(spec);
+    for (std::int64_t side = 1; beside == 0 && side <= least_width; ++side) {
+        const auto extent = [&](std::int64_t window_extent, std::int64_t step, std::int64_t padding) {
+            return std::max<std::int64_t>(1, window_extent + (side - 1) * step - 2 * padding);
+        };
+        const Shape square{.batch = most_beside,
+                           .height = extent(window.height, rows_axis.step, spec.padding.height),
+                           .width = extent(window.width, columns_axis.step, spec.padding.width)};
+        const std::int64_t most_rows = most_tile_rows(spec, *this, square, 1);
+        if (most_rows > 0) make_room(ShiftLayout::beside(spec, *this, square, 1, most_rows, side <= together));
+    }
+    // Any other shape: strips of 1 to 8 positions; of 5 to 8 where they are several. Lower images have more segments.
     for (std::int64_t width = 1; width <= least_width; ++width) {
         for (std::int64_t height = 1; height <= least_places + 1; ++height) {
             for (const std::int64_t count : {1, 2}) {
@@ -128,11 +140,12 @@ bool ShiftTile::reserve(const ModelSpec& spec, const Shape& shape, std::int64_t 
                 const Shape other{.batch = least_places,  // or so few places would not be there
                                   .height = window.height + height * rows_axis.step - 1,
                                   .width = window.width + count * width * columns_axis.step - 1};
-                if (beside == 1) make_room(ShiftLayout(spec, *this, other, count, least_places));
-                if (beside > 1 && height == 1) make_room(ShiftLayout::beside(spec, *this, other, count, 1, false));
+                if (beside != most_beside) make_room(ShiftLayout(spec, *this, other, count, least_places));
+                if (beside != 1 && height == 1) make_room(ShiftLayout::beside(spec, *this, other, count, 1, false));
             }
         }
     }
+    if (beside == 0) columns = std::max(columns, most_listed_columns);
     pixel_floats = round_up(pixel_floats, 32);
     return true;
 }
@@ -172,7 +185,7 @@ std::int64_t ShiftTile::map_bytes(const ModelSpec& spec) const {
 std::int64_t ShiftTile::shared_bytes(const ModelSpec& spec) const {
     std::int64_t bytes = round_up(8 * (2 * stages + 2 * pixel_stages + 6), 16);  // barriers
     bytes += std::int64_t{16} * 32 + runs * 16 + columns * 16;                   // units, runs, columns
-    if (beside > 1) bytes += 16;                                                 // whether the block was the last
+    if (beside != 1) bytes += 16;                                                // whether the block was the last
     bytes = round_up(bytes + 8 * places * 4, 128);                               // places' sums
     bytes = round_up(bytes + pixel_stages * pixel_floats * 4, 128);
     bytes = round_up(bytes + 2 * map_bytes(spec), 128);
@@ -231,14 +244,15 @@ ShiftLayout ShiftLayout::beside(const ModelSpec& spec, const ShiftTile& tile, co
     layout.divide(spec, shape, wished_strips);
     layout.tile_rows = ceil_divide(pooled.height, ceil_divide(pooled.height, most_rows));
     layout.tile_spots = layout.tile_rows * layout.pitch - columns_axis.reach();
-    layout.tiles = ceil_divide(shape.batch, tile.beside) * layout.strips * ceil_divide(pooled.height, layout.tile_rows);
+    layout.tiles =
+        ceil_divide(shape.batch, ShiftTile::most_beside) * layout.strips * ceil_divide(pooled.height, layout.tile_rows);
 
     // Where a tile has fewer places, the tensor cores read on into what follows; those products are not used.
-    layout.map_places = (layout.tile_spots + rows_axis.reach() * layout.pitch + columns_axis.reach()) * tile.beside;
-    layout.short_places = layout.map_places - (rows_axis.reach() == 0 ? 0 : layout.pitch * tile.beside);
+    layout.map_places = (layout.tile_spots + rows_axis.reach() * layout.pitch + columns_axis.reach()) * ShiftTile::most_beside;
+    layout.short_places = layout.map_places - (rows_axis.reach() == 0 ? 0 : layout.pitch * ShiftTile::most_beside);
     layout.columns = ceil_divide(layout.tile_rows + rows_axis.reach(), tile.map_rows) * layout.pitch;
     const std::int64_t lines = (layout.tile_rows - 1) * rows_axis.step + window.height;
-    layout.runs = tile.beside * (layout.strips == 1 ? 1 : lines);
+    layout.runs = ShiftTile::most_beside * (layout.strips == 1 ? 1 : lines);
     // Lanes that read the same pixel of eight images should do so in different banks.
     const std::int64_t plane = shape.height * shape.width;
     const std::int64_t floats = lines * layout.pixel_pitch + 16 + columns_axis.step;
@@ -246,15 +260,15 @@ ShiftLayout ShiftLayout::beside(const ModelSpec& spec, const ShiftTile& tile, co
     if (together) {
         layout.pixel_image_stride = next_in_bank(3 * plane + floats, 4);
         layout.pixel_channel_stride = plane;
-        layout.pixel_floats = tile.beside * layout.pixel_image_stride;
+        layout.pixel_floats = ShiftTile::most_beside * layout.pixel_image_stride;
         layout.copies = layout.runs;
     } else {
         layout.pixel_image_stride = next_in_bank(floats, 4);
-        layout.pixel_channel_stride = tile.beside * layout.pixel_image_stride;
+        layout.pixel_channel_stride = ShiftTile::most_beside * layout.pixel_image_stride;
         // Of strips, the pitch is rounded up with the image's width: there is room for any.
         const std::int64_t most_floats =
             layout.strips == 1 ? floats : floats + lines * (strip_pitch(spec, layout.strip_width) + 3 - layout.pixel_pitch);
-        layout.pixel_floats = 4 * tile.beside * next_in_bank(most_floats, 4);
+        layout.pixel_floats = 4 * ShiftTile::most_beside * next_in_bank(most_floats, 4);
         layout.copies = 4 * layout.runs;
     }
     return layout;
@@ -270,6 +284,7 @@ ShiftLayout::ShiftLayout(const ModelSpec& spec, const ShiftTile& tile, const Sha
     tiles = ceil_divide(all_places, tile_spots);
 
     map_places = short_places = tile_spots + rows_axis.reach() * pitch + columns_axis.reach();
+    if (tile.beside == 0 && rows_axis.reach() > 0) short_places -= pitch;
     const std::int64_t map_rows = most_touched(map_places, pitch), segments = most_touched(map_rows, rows);
     columns = (map_rows + segments * (tile.map_rows - 1)) / tile.map_rows * pitch;
 
@@ -307,10 +322,10 @@ ShiftLayout ShiftLayout::fitting_beside(const ModelSpec& spec, const ShiftTile& 
     return best;
 }
 
-ShiftLayout ShiftLayout::fitting(const ModelSpec& spec, const ShiftTile& tile, const Shape& shape) {
+ShiftLayout ShiftLayout::fitting(const ModelSpec& spec, const ShiftTile& tile, const Shape& shape, std::int64_t beside) {
     const Size2 pooled = pooled_size_unchecked(spec, shape);
     const std::int64_t most_strips = ceil_divide(pooled.width, least_width);
-    if (tile.beside > 1) return fitting_beside(spec, tile, shape, most_strips);
+    if (beside > 1) return fitting_beside(spec, tile, shape, most_strips);
     for (std::int64_t places = tile.places;; places -= least_places) {
         for (std::int64_t strips = 1; strips <= most_strips; ++strips) {
             ShiftLayout layout(spec, tile, shape, strips, places);

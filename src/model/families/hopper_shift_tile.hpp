@@ -12,9 +12,9 @@ namespace kiln {
 
 /// A tile of the Hopper shift family by its names, and what follows from it as kernel_templates/hopper_shift_sizes.cuh states it.
 struct ShiftTile {
-    static constexpr std::int64_t filters = 128, builder_warps = 6, threads = 512;
+    static constexpr std::int64_t filters = 128, builder_warps = 6, threads = 512, most_beside = 8;
 
-    std::int64_t beside = 0;            ///< images whose positions are neighbours: 1 or 8
+    std::int64_t beside = 0;            ///< images whose positions are neighbours: 1 or 8; 0: either, as each launch asks
     std::int64_t bf16_corrections = 0;  ///< 1: the two small products of three come as one of pairs of bf16
     std::int64_t places = 0;            ///< a multiple of 32, at most 192
     std::int64_t fours = 0;             ///< groups of four channels in a chunk: 1 or 2
@@ -32,8 +32,10 @@ struct ShiftTile {
     [[nodiscard]] Tile render() const;
 
     /// Sets what depends on the map's size so that tiles at this shape are as large as they can be, and every other shape gets
-    /// some; false if it cannot have tiles at this shape.
-    bool reserve(const ModelSpec& spec, const Shape& shape, std::int64_t strips);
+    /// some; false if it cannot have tiles at this shape. Where launches choose how many images are beside each other, tiles of
+    /// rows of up to 8 positions are as large as they can be, too, and `together` is the side of the largest squares of positions
+    /// whose images' pixels of four channels come in one copy.
+    bool reserve(const ModelSpec& spec, const Shape& shape, std::int64_t strips, std::int64_t together = 0);
 
     [[nodiscard]] static std::int64_t filter_tiles(const ModelSpec& spec);
     [[nodiscard]] std::int64_t chunks(const ModelSpec& spec) const;
@@ -75,8 +77,9 @@ struct ShiftLayout {
     /// come in one copy, with what lies between.
     [[nodiscard]] static ShiftLayout beside(const ModelSpec& spec, const ShiftTile& tile, const Shape& shape, std::int64_t strips,
                                             std::int64_t most_rows, bool together);
-    /// The fewest strips and the largest tile that fit.
-    [[nodiscard]] static ShiftLayout fitting(const ModelSpec& spec, const ShiftTile& tile, const Shape& shape);
+    /// The fewest strips and the largest tile that fit, `beside` (1 or 8) images being so.
+    [[nodiscard]] static ShiftLayout fitting(const ModelSpec& spec, const ShiftTile& tile, const Shape& shape,
+                                             std::int64_t beside);
     [[nodiscard]] bool fits(const ShiftTile& tile) const;
 
 private:

@@ -101,11 +101,14 @@ TEST_CASE("A Hopper shift tile has a layout for every shape that fits what was s
                 if (pooled.height < 1 || pooled.width < 1) continue;
                 INFO(test::describe(spec) << " on " << shape.batch << ", " << shape.height << ", " << shape.width << ": "
                                           << to_string(candidate.tile));
-                const ShiftLayout layout = ShiftLayout::fitting(spec, tile, shape);
-                CHECK(layout.fits(tile));
-                CHECK(layout.tile_spots * tile.beside <= tile.places);
-                CHECK(layout.strips * layout.strip_width >= pooled.width);
-                CHECK((layout.strips - 1) * layout.strip_width < pooled.width);
+                for (const std::int64_t beside : {std::int64_t{1}, ShiftTile::most_beside}) {
+                    if (tile.beside != 0 && beside != tile.beside) continue;
+                    const ShiftLayout layout = ShiftLayout::fitting(spec, tile, shape, beside);
+                    CHECK(layout.fits(tile));
+                    CHECK(layout.tile_spots * beside <= tile.places);
+                    CHECK(layout.strips * layout.strip_width >= pooled.width);
+                    CHECK((layout.strips - 1) * layout.strip_width < pooled.width);
+                }
             }
         }
     }
@@ -113,7 +116,7 @@ TEST_CASE("A Hopper shift tile has a layout for every shape that fits what was s
 
 TEST_CASE("Places of a Hopper shift layout: positions, and what the taps reach beyond them") {
     const ShiftTile tile = best_tile(middle(), 1);
-    const ShiftLayout layout = ShiftLayout::fitting(middle(), tile, *middle().expected);
+    const ShiftLayout layout = ShiftLayout::fitting(middle(), tile, *middle().expected, 1);
     CHECK(layout.pitch == 28);  // 27 positions and one more
     CHECK(layout.rows == 28);
     CHECK(layout.tile_spots == 192);
@@ -123,7 +126,7 @@ TEST_CASE("Places of a Hopper shift layout: positions, and what the taps reach b
 
 TEST_CASE("Images beside each other: a Hopper shift tile is whole rows of eight images") {
     const ShiftTile tile = best_tile(very_deep(), 8);
-    const ShiftLayout layout = ShiftLayout::fitting(very_deep(), tile, *very_deep().expected);
+    const ShiftLayout layout = ShiftLayout::fitting(very_deep(), tile, *very_deep().expected, 8);
     CHECK(tile.places == 160);
     CHECK(layout.pitch == 7);  // 6 positions and one more
     CHECK(layout.tile_rows == 3);
@@ -134,7 +137,7 @@ TEST_CASE("Images beside each other: a Hopper shift tile is whole rows of eight 
     CHECK(layout.pixel_channel_stride == 14 * 14);  // four channels in one copy
     CHECK(layout.copies == 8);
     for (std::int64_t batch : {1, 7, 8, 9, 33}) {
-        CHECK(ShiftLayout::fitting(very_deep(), tile, {.batch = batch, .height = 14, .width = 14}).tiles ==
+        CHECK(ShiftLayout::fitting(very_deep(), tile, {.batch = batch, .height = 14, .width = 14}, 8).tiles ==
               2 * ceil_divide(batch, 8));
     }
 }
@@ -171,6 +174,35 @@ TEST_CASE(
     const Shape many{.batch = 1024, .height = 14, .width = 14};
     CHECK(HopperShiftFamily().geometry(very_deep(), exact.render(), many, limits).layout[2] >> 32 == 1);
     CHECK(HopperShiftFamily().geometry(very_deep(), tile.render(), many, limits).layout[2] >> 32 == 4);
+}
+
+TEST_CASE("A Hopper shift tile that was told no shape divides channels and puts images beside each other as each launch asks") {
+    const DeviceLimits limits{.multiprocessors = 132, .shared_bytes_per_block = 227 * 1024, .blocks_per_multiprocessor = 1};
+    ModelSpec spec = very_deep();
+    spec.expected.reset();
+    const auto plan = choose_plan(spec, Arch::sm_90a);
+    REQUIRE(plan);
+    REQUIRE(plan->family->name() == "hopper_shift");
+    const ShiftTile tile = ShiftTile::from(plan->candidate.tile);
+    REQUIRE(tile.beside == 0);
+    const auto launch = [&](const Shape& shape) { return HopperShiftFamily().geometry(spec, tile.render(), shape, limits); };
+    const auto small = launch({.batch = 32, .height = 14, .width = 14});  // as where it is told
+    CHECK(small.layout[3] >> 32 == 3);                                    // 2^3 images
+    CHECK((small.layout[1] & 0xffff'ffff) == 3 * 7 - 1);
+    CHECK(small.layout[2] >> 32 == 4);
+    CHECK(small.layout[4] >> 32 == 1);  // four channels in one copy
+    CHECK(small.cluster == 2);
+    const auto single = launch({.batch = 1, .height = 47, .width = 48});
+    CHECK(single.layout[3] >> 32 == 0);
+    const std::int64_t splits = single.layout[2] >> 32, units = single.layout[0];
+    CHECK(splits > 2);
+    CHECK(single.grid == units * splits);
+    CHECK(single.partial_bytes == static_cast<std::size_t>((1 + units / 4) * 4 * 2) * sizeof(double) +
+                                      static_cast<std::size_t>(units * splits / 2 * 128 * tile.places) * sizeof(float));
+    spec.expected = Shape{.batch = 32, .height = 14, .width = 14};
+    for (const Candidate& candidate : HopperShiftFamily().candidates(spec, Arch::sm_90a)) {
+        CHECK(ShiftTile::from(candidate.tile).beside != 0);
+    }
 }
 
 TEST_CASE("Taps of the Hopper shift family come in the order of their boxes") {

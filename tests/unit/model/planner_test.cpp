@@ -84,9 +84,10 @@ TEST_CASE("without its shape no benchmark spec is predicted to lose much, and on
             const double predicted = plan.family->predicted_us(untold, plan.candidate.tile, benchmark.shape, Arch::sm_90a);
             const double least = choose_plan(told, Arch::sm_90a)->candidate.predicted_us;
             INFO(benchmark.name << ": " << plan.family->name() << " " << to_string(plan.candidate.tile));
-            // For mid and vdeep hopper_shift is best by far, but it does not divide channels where tiles are few, or wants eight
-            // images, so that another is chosen.
-            const double most = benchmark.name == "mid" || benchmark.name == "vdeep" ? 1.5 : 1.3;
+            // For mid hopper_shift is best by far, but with tiles so large that they leave no registers to what depends on the
+            // launch; for vdeep in TF32 it is, too, but loses more at other shapes than hopper_gemm.
+            const bool may_lose = benchmark.name == "mid" || (benchmark.name == "vdeep" && math == Math::tf32);
+            const double most = may_lose ? 1.7 : 1.3;
             CHECK(predicted <= most * least + 1);  // µs
         }
     }
