@@ -4,8 +4,9 @@
 #include "common.cuh"
 #include "common_spec.cuh"
 #include "tile_sizes.cuh"
-#include "mma_sync_sizes.cuh"
 #include "mma_sync_instructions.cuh"
+#include "mma_sync_sizes.cuh"
+#include "mma_sync_barriers.cuh"
 #include "tile_boxes.cuh"
 #include "tile_sums.cuh"
 #include "mma_sync_product.cuh"
@@ -30,7 +31,7 @@
 // activation. Packed weights: [filter tile][chunk][k-step][8 filters][lane][2 or 4], zero where padded, scaled; then the bias,
 // scaled.
 
-extern "C" __global__ void __launch_bounds__(kiln::threads, static_cast<int>(spec::blocks))
+extern "C" __global__ void __launch_bounds__(kiln::block_threads, static_cast<int>(spec::blocks))
     kiln_forward(const __grid_constant__ ForwardArguments arguments) {
     using namespace kiln;
     extern __shared__ float4 dynamic_shared[];
@@ -38,9 +39,19 @@ extern "C" __global__ void __launch_bounds__(kiln::threads, static_cast<int>(spe
     if (threadIdx.x == 0) {
         shared.share = share_of_work(arguments);
         shared.current_image = -1;
+        if constexpr (builds_apart) StageBarriers::init(shared);
     }
     __syncthreads();
-    prepare(shared, arguments);
-    run_tiles(shared, arguments);
-    cp_async_wait_all();  // the weights after the last
+    if constexpr (builds_apart) {
+        if (thread_index() >= threads) {
+            prepare(shared, arguments);
+            build_tiles(shared, arguments);
+        } else {
+            run_tiles(shared, arguments);
+        }
+    } else {
+        prepare(shared, arguments);
+        run_tiles(shared, arguments);
+        cp_async_wait_all();  // the weights after the last
+    }
 }

@@ -5,7 +5,7 @@
 namespace kiln {
 
 /// Addresses in shared memory take one register; pointers take two.
-__device__ __forceinline__ unsigned shared_address(const float* pointer) {
+__device__ __forceinline__ unsigned shared_address(const void* pointer) {
     return static_cast<unsigned>(__cvta_generic_to_shared(pointer));
 }
 
@@ -28,6 +28,11 @@ __device__ __forceinline__ void cp_async_cg_16(float* to, const float* from) {
 /// Waits for all copies that this thread has started.
 __device__ __forceinline__ void cp_async_wait_all() {
     asm volatile("cp.async.wait_all;" ::: "memory");
+}
+
+/// Waits until `count` threads have come to this barrier of the block; what they wrote before is seen after. 0 is __syncthreads'.
+__device__ __forceinline__ void bar_sync(int barrier, int count) {
+    asm volatile("bar.sync %0, %1;" ::"r"(barrier), "r"(count) : "memory");
 }
 
 /// D = A · B + C for 16 × 8 × 8, by a warp; A and B are fp32 bit patterns of which the tensor core reads the upper 19 bits. With

@@ -16,7 +16,7 @@ namespace kiln {
 
 /// Which positions and filters of the tile a thread holds.
 struct ThreadTile {
-    static constexpr int vector = position_tiles == 1 ? 2 : 4;  // neighbouring positions
+    static constexpr int vector = position_tiles % 2 == 1 ? 2 : 4;  // neighbouring positions
     int g, t;
     int first_position, first_filter;  // of its warp
     int k_group;                       // which of the warps that divide k for this part of the tile
@@ -56,52 +56,86 @@ struct Fragment {
     }
 };
 
-/// The fragments of one k-step, of all positions of the warp. `boxes` is the address of row t and the lane's first position.
-__device__ __forceinline__ void load_fragments(unsigned boxes, Fragment (&fragments)[position_tiles]) {
-    constexpr int vector = ThreadTile::vector;
+/// A lane's box sums of one k-step, for all positions of the warp: of k = t, then of k = t + 4.
+struct BoxValues {
+    float values[2][thread_positions];
+
+    /// `boxes` is the address of row t and the lane's first position.
+    __device__ __forceinline__ void load(unsigned boxes) {
+        constexpr int vector = ThreadTile::vector;
 #pragma unroll
-    for (int half = 0; half < 2; ++half) {  // k = t, then k = t + 4
+        for (int half = 0; half < 2; ++half) {
 #pragma unroll
-        for (int first = 0; first < thread_positions; first += vector) {
-            float values[vector];
-            ld_shared<vector>(boxes + 4 * (4 * half * box_pitch + ThreadTile::position_offset(first)), values);
-#pragma unroll
-            for (int i = 0; i < vector; ++i) fragments[(first + i) / 2].set(2 * half + (first + i) % 2, values[i]);
+            for (int first = 0; first < thread_positions; first += vector) {
+                ld_shared<vector>(boxes + 4 * (4 * half * box_pitch + ThreadTile::position_offset(first)), &values[half][first]);
+            }
         }
     }
-}
+    __device__ __forceinline__ void split(Fragment (&fragments)[position_tiles]) const {
+#pragma unroll
+        for (int half = 0; half < 2; ++half) {
+#pragma unroll
+            for (int i = 0; i < thread_positions; ++i) fragments[i / 2].set(2 * half + i % 2, values[half][i]);
+        }
+    }
+};
 
 /// What a lane holds of 8 × 8 weights: B's two registers, of the rounded weights and of what rounding left.
 struct WeightFragment {
     unsigned large[2];
     unsigned small[2];
 
-    __device__ __forceinline__ explicit WeightFragment(unsigned from) {
+    __device__ __forceinline__ void load(unsigned from) {
         float values[lane_weights];
         ld_shared<lane_weights>(from, values);
-        large[0] = __float_as_uint(values[0]);
-        large[1] = __float_as_uint(values[1]);
-        if constexpr (!is_tf32) {
-            small[0] = __float_as_uint(values[2]);
-            small[1] = __float_as_uint(values[3]);
+#pragma unroll
+        for (int i = 0; i < 2; ++i) {
+            if constexpr (splits_weights) {
+                large[i] = (__float_as_uint(values[i]) + 0x1000u) & 0xffffe000u;
+                small[i] = __float_as_uint(values[i] - __uint_as_float(large[i]));
+            } else {
+                large[i] = __float_as_uint(values[i]);
+                if constexpr (!is_tf32) small[i] = __float_as_uint(values[2 + i]);
+            }
         }
     }
 };
 
+/// The operands with which a chain begins, loaded while the one before it is multiplied.
+struct Operands {
+    BoxValues boxes;
+    WeightFragment weights;
+
+    __device__ __forceinline__ void load(unsigned from_boxes, unsigned from_weights) {
+        boxes.load(from_boxes);
+        weights.load(from_weights);
+    }
+};
+
 /// totals += boxes · weights over one chain of k-steps; `weights` is the address of the lane's of the warp's first 8 filters. The
-/// small products come before the large ones, because the tensor core's adder truncates.
+/// small products come before the large ones, because the tensor core's adder truncates. `first` has the operands of the first
+/// step; those of the next chain's are loaded into it, from the other addresses.
 template <int steps>
-__device__ __forceinline__ void multiply_chain(unsigned boxes, unsigned weights, ThreadSums& totals) {
+__device__ __forceinline__ void multiply_chain(unsigned boxes, unsigned weights, Operands& first, unsigned next_boxes,
+                                               unsigned next_weights, ThreadSums& totals) {
     Fragment fragments[steps][position_tiles];
+    first.boxes.split(fragments[0]);
 #pragma unroll
-    for (int step = 0; step < steps; ++step) load_fragments(boxes + step * (4 * 8 * box_pitch), fragments[step]);
+    for (int step = 1; step < steps; ++step) {
+        BoxValues values;
+        values.load(boxes + step * (4 * 8 * box_pitch));
+        values.split(fragments[step]);
+    }
+    const WeightFragment first_weight = first.weights;
+    first.load(next_boxes, next_weights);
 #pragma unroll
     for (int j = 0; j < filter_tiles_each; ++j) {
         float chain[position_tiles][4] = {};
         unsigned large[steps][2];
 #pragma unroll
         for (int step = 0; step < steps; ++step) {
-            const WeightFragment weight(weights + 4 * (step * step_floats + j * 32 * lane_weights));
+            WeightFragment weight = first_weight;
+            if (step > 0 || j > 0) weight.load(weights + 4 * (step * step_floats + j * 32 * lane_weights));
             large[step][0] = weight.large[0];
             large[step][1] = weight.large[1];
             if constexpr (is_tf32) continue;
@@ -131,25 +165,88 @@ __device__ __forceinline__ void multiply_chain(unsigned boxes, unsigned weights,
     }
 }
 
+/// Sums of one kind of products, as mma.sync holds them.
+using PartSums = float[position_tiles][filter_tiles_each][4];
+
+/// totals = boxes · weights, where one chain is all: the sums of small products and of large ones are apart, so that the small
+/// ones need not come first. `boxes` and `weights` are addresses of the lane's.
+__device__ __forceinline__ void multiply_in_one_chain(unsigned boxes, unsigned weights, ThreadSums& totals) {
+    PartSums small = {}, large = {};
+    Operands ahead;
+    ahead.load(boxes, weights);
+#pragma unroll 1
+    for (int step = 0; step < chunk_steps; ++step) {
+        Fragment fragments[position_tiles];
+        ahead.boxes.split(fragments);
+        const WeightFragment first_weight = ahead.weights;
+        const bool is_last = step + 1 == chunk_steps;  // then the same are loaded again
+        const unsigned next_boxes = is_last ? boxes : boxes + 4 * 8 * box_pitch;
+        const unsigned next_weights = is_last ? weights : weights + 4 * step_floats;
+        ahead.load(next_boxes, next_weights);
+#pragma unroll
+        for (int j = 0; j < filter_tiles_each; ++j) {
+            WeightFragment weight = first_weight;
+            if (j > 0) weight.load(weights + 4 * (j * 32 * lane_weights));
+#pragma unroll
+            for (int i = 0; i < position_tiles; ++i) {
+                mma_m16n8k8_tf32(large[i][j], fragments[i].large, weight.large[0], weight.large[1], large[i][j]);
+            }
+            if constexpr (is_tf32) continue;
+#pragma unroll
+            for (int i = 0; i < position_tiles; ++i) {
+                mma_m16n8k8_tf32(small[i][j], fragments[i].large, weight.small[0], weight.small[1], small[i][j]);
+            }
+#pragma unroll
+            for (int i = 0; i < position_tiles; ++i) {
+                mma_m16n8k8_tf32(small[i][j], fragments[i].small, weight.large[0], weight.large[1], small[i][j]);
+            }
+        }
+        boxes = next_boxes;
+        weights = next_weights;
+    }
+#pragma unroll
+    for (int i = 0; i < thread_positions; ++i) {
+#pragma unroll
+        for (int j = 0; j < thread_filters; ++j) {
+            const int each = i % 2 * 2 + j % 2;
+            totals[i][j] = small[i / 2][j / 2][each] + large[i / 2][j / 2][each];
+        }
+    }
+}
+
 /// A chunk in chains, of which the last may be shorter; warps that divide k take them in turn.
 __device__ __forceinline__ void multiply_chunk(const float (*boxes)[box_pitch], const float* weights, ThreadSums& totals) {
     const ThreadTile tile;
     unsigned box = shared_address(&boxes[tile.t][tile.position(0)]);
     unsigned weight = shared_address(weights + (tile.first_filter / 8 * 32 + static_cast<int>(threadIdx.x % 32)) * lane_weights);
-    constexpr int whole_chains = chunk_steps / chain_steps;
+    constexpr int whole_chains = chunk_steps / chain_steps, rest = chunk_steps % chain_steps;
+    constexpr unsigned box_step = k_warps * (chain_steps * 4 * 8 * box_pitch);
+    constexpr unsigned weight_step = k_warps * (chain_steps * 4 * step_floats);
+    const int first_chain = k_warps > 1 ? tile.k_group : 0;
+    if constexpr (is_one_chain) {
+        multiply_in_one_chain(box, weight, totals);
+        return;
+    }
     if constexpr (k_warps > 1) {
-        box += tile.k_group * (chain_steps * 4 * 8 * box_pitch);
-        weight += tile.k_group * (chain_steps * 4 * step_floats);
+        if (first_chain >= whole_chains + (rest > 0 ? 1 : 0)) return;  // there are fewer chains than warps
+        box += first_chain * (chain_steps * 4 * 8 * box_pitch);
+        weight += first_chain * (chain_steps * 4 * step_floats);
     }
-#pragma unroll 1
-    for (int chain = k_warps > 1 ? tile.k_group : 0; chain < whole_chains; chain += k_warps) {
-        multiply_chain<chain_steps>(box, weight, totals);
-        box += k_warps * (chain_steps * 4 * 8 * box_pitch);
-        weight += k_warps * (chain_steps * 4 * step_floats);
+    Operands ahead;
+    ahead.load(box, weight);
+    constexpr int unrolled = unrolled_chains;
+#pragma unroll unrolled
+    for (int chain = first_chain; chain < whole_chains; chain += k_warps) {
+        const bool is_last = chain + k_warps >= whole_chains + (rest > 0 ? 1 : 0);  // then the same are loaded again
+        const unsigned next_box = is_last ? box : box + box_step, next_weight = is_last ? weight : weight + weight_step;
+        multiply_chain<chain_steps>(box, weight, ahead, next_box, next_weight, totals);
+        box = next_box;
+        weight = next_weight;
     }
-    if constexpr (chunk_steps % chain_steps != 0) {
-        if (k_warps == 1 || tile.k_group == whole_chains % k_warps)
-            multiply_chain<chunk_steps % chain_steps>(box, weight, totals);
+    if constexpr (rest > 0) {
+        if (k_warps == 1 || first_chain == whole_chains % k_warps) {
+            multiply_chain<rest>(box, weight, ahead, box, weight, totals);
+        }
     }
 }
 
@@ -159,7 +256,7 @@ __device__ __forceinline__ void add_divided_sums(Shared& shared, ThreadSums& tot
     const int group = thread_index() / group_threads, in_group = thread_index() % group_threads;
 #pragma unroll
     for (int groups = k_warps / 2; groups > 0; groups /= 2) {
-        float* const exchanged = shared.box_memory + group % groups * (positions * filters) + in_group;
+        float* const exchanged = shared.box_memory + exchange_begin + group % groups * (positions * filters) + in_group;
         const bool gives = group >= groups && group < 2 * groups, takes = group < groups;
 #pragma unroll
         for (int i = 0; i < thread_positions; ++i) {
@@ -168,7 +265,7 @@ __device__ __forceinline__ void add_divided_sums(Shared& shared, ThreadSums& tot
                 if (gives) exchanged[(i * thread_filters + j) * group_threads] = totals[i][j];
             }
         }
-        __syncthreads();
+        sync_tile();
 #pragma unroll
         for (int i = 0; i < thread_positions; ++i) {
 #pragma unroll
@@ -176,17 +273,18 @@ __device__ __forceinline__ void add_divided_sums(Shared& shared, ThreadSums& tot
                 if (takes) totals[i][j] += exchanged[(i * thread_filters + j) * group_threads];
             }
         }
-        __syncthreads();
+        sync_tile();
     }
 }
 
 /// Bias, activation, and the sum over this thread's filters: one value for each of its positions.
-__device__ __forceinline__ void activate_tile(const ForwardArguments& arguments, int filter_tile, const ThreadSums& totals,
-                                              float (&sums)[thread_positions]) {
+__device__ __forceinline__ void activate_tile(const Shared& shared, const ForwardArguments& arguments, int filter_tile,
+                                              const ThreadSums& totals, float (&sums)[thread_positions]) {
     const ThreadTile thread;
     const int first = filter_tile * filters + thread.filter(0);
     const float* const bias =
-        static_cast<const float*>(arguments.weights) + static_cast<Index>(filter_tiles) * chunks * chunk_floats + first;
+        static_cast<const float*>(arguments.weights) + static_cast<Index>(filter_tiles) * chunks * chunk_floats;
+    const float* const kept_bias = shared.weights + chunks * chunk_floats;
     // How many filters there are from the thread's first one on, if it has their whole sums. Opaque, lest differences to each of
     // its filters be kept, in registers, while products are made.
     int real = k_warps == 1 || thread.k_group == 0 ? out_channels - first : 0;
@@ -194,7 +292,8 @@ __device__ __forceinline__ void activate_tile(const ForwardArguments& arguments,
     float filter_bias[thread_filters];
 #pragma unroll
     for (int j = 0; j < thread_filters; ++j) {
-        filter_bias[j] = spec::has_bias ? __ldg(bias + ThreadTile::filter_offset(j)) : 0.0f;
+        const int filter = first + ThreadTile::filter_offset(j);
+        filter_bias[j] = !spec::has_bias ? 0.0f : weights_stay ? kept_bias[filter] : __ldg(bias + filter);
     }
     constexpr bool all_are_real = out_channels % filters == 0 && k_warps == 1;
     const auto is_real = [&](int j) { return all_are_real || ThreadTile::filter_offset(j) < real; };

@@ -109,8 +109,8 @@ __device__ __forceinline__ void multiply_tile(Shared& shared, const ForwardArgum
 }
 
 /// Bias, activation, and the sum over this thread's filters: one value for each of its positions.
-__device__ __forceinline__ void activate_tile(const ForwardArguments& arguments, int filter_tile, const ThreadSums& totals,
-                                              float (&sums)[thread_positions]) {
+__device__ __forceinline__ void activate_tile(const Shared&, const ForwardArguments& arguments, int filter_tile,
+                                              const ThreadSums& totals, float (&sums)[thread_positions]) {
     const float* const bias = static_cast<const float*>(arguments.weights) +
                               static_cast<Index>(filter_tiles) * chunks * chunk_k * filters + filter_tile * filters;
     const ThreadTile thread;

@@ -17,6 +17,8 @@ static_assert(warps_along_filters * filter_lanes * thread_filters == filters);
 constexpr int warps = warps_along_positions * warps_along_filters;
 constexpr int threads = 32 * warps;
 static_assert(positions % threads == 0 || threads % positions == 0);
+constexpr int building_threads = threads;  // all of them
+constexpr bool builds_apart = false;
 
 // A chain of fused multiply-adds longer than this is cut, and the pieces are added (the numerics contract).
 constexpr int longest_chain = 40;
@@ -55,6 +57,15 @@ __device__ __forceinline__ int thread_index() {
     asm volatile("mov.u32 %0, %%tid.x;" : "=r"(index));
     if constexpr (is_short_of_registers) index += reinterpret_cast<const volatile Shared*>(dynamic_shared)->zero;
     return index;
+}
+
+__device__ __forceinline__ int building_thread() {
+    return thread_index();
+}
+
+/// All threads that share a tile meet.
+__device__ __forceinline__ void sync_tile() {
+    __syncthreads();
 }
 
 }  // namespace kiln

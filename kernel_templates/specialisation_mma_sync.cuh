@@ -10,6 +10,7 @@ constexpr long long filters = 64;
 constexpr long long position_tiles = 2;
 constexpr long long filter_tiles_each = 8;
 constexpr long long k_warps = 1;
+constexpr long long builder_warps = 0;
 constexpr long long chunk_channels = 4;
 constexpr long long taps_h = 3;
 constexpr long long taps_w = 3;

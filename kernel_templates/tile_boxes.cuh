@@ -2,7 +2,8 @@
 #pragma once
 
 // How a chunk of box sums is built from global memory: boxes[(channel, ky, kx)][position]. For the families whose blocks have
-// tiles of positions; each says in its sizes what `Shared`, `Boxes`, `threads` and `thread_index` are.
+// tiles of positions; each says in its sizes what `Shared` and `Boxes` are, and who builds: `building_threads`, of which each has
+// its `building_thread()`.
 namespace kiln {
 
 /// The widest vector in which every window's rows can be loaded, if x and the width allow it.
@@ -165,18 +166,18 @@ struct Chunk {
 /// The windows of a thread: those of the same few positions in every chunk; where positions are fewer than threads, of a part of
 /// the channels.
 struct ThreadWindows {
-    static constexpr int positions_each = positions > threads ? positions / threads : 1;
-    static constexpr int sharers = threads > positions ? threads / positions : 1;
+    static constexpr int positions_each = positions > building_threads ? positions / building_threads : 1;
+    static constexpr int sharers = building_threads > positions ? building_threads / positions : 1;
     static constexpr int windows_each = positions_each * ceil_divide(chunk_channels, sharers);
-    int thread = thread_index();
+    int thread = building_thread();
 
     __device__ __forceinline__ int position(int window) const {
-        return positions > threads ? window % positions_each * threads + thread : thread % positions;
+        return positions > building_threads ? window % positions_each * building_threads + thread : thread % positions;
     }
     __device__ __forceinline__ int channel(int window) const { return window / positions_each * sharers + thread / positions; }
     /// Its own places, so that no barrier is needed.
     __device__ __forceinline__ Place& place(Shared& shared, int window) const {
-        return shared.places[positions > threads ? position(window) : thread];
+        return shared.places[positions > building_threads ? position(window) : thread];
     }
     __device__ __forceinline__ void locate(Shared& shared, const ForwardArguments& arguments, Index begin) const {
 #pragma unroll 1
@@ -216,10 +217,10 @@ __device__ __forceinline__ void build_small(Shared& shared, Boxes boxes, const F
 
 /// Box sums of large windows, a group of lanes each, only for the positions that exist.
 __device__ __forceinline__ void build_large(Boxes boxes, const ForwardArguments& arguments, Index begin, const Chunk& chunk) {
-    const int thread = thread_index();
+    const int thread = building_thread();
     const Index left = arguments.batch * arguments.pooled_height * arguments.pooled_width - begin;
 #pragma unroll 1
-    for (int pair = thread / window_lanes; pair < chunk_channels * positions; pair += threads / window_lanes) {
+    for (int pair = thread / window_lanes; pair < chunk_channels * positions; pair += building_threads / window_lanes) {
         const int position = pair % positions, channel = pair / positions;
         if (position >= left) continue;
         float sums[taps];

@@ -36,7 +36,7 @@ __device__ __forceinline__ int count_positions(const ForwardArguments& arguments
 __device__ __forceinline__ double block_sum(Shared& shared, double value) {
     value = lane_group_sum(value);
     if (threadIdx.x % 32 == 0) shared.warp_sums[threadIdx.x / 32] = value;
-    __syncthreads();
+    sync_tile();
     double total = 0;
 #pragma unroll 1
     for (int warp = 0; warp < warps; ++warp) total += shared.warp_sums[warp];
@@ -85,14 +85,14 @@ __device__ __forceinline__ void run_tiles(Shared& shared, const ForwardArguments
     for (int tile = 0;; ++tile) {
         const bool is_last_round = tile == shared.share.tiles;  // without positions: it finishes the last image
         if (!is_last_round) {
-            if (window_lanes == 1) ThreadWindows().locate(shared, arguments, shared.share.begin_of(tile));
+            if (window_lanes == 1 && !builds_apart) ThreadWindows().locate(shared, arguments, shared.share.begin_of(tile));
             bool continues = false;  // the whole tile is more of the same image
 #pragma unroll 1
             for (int filter_tile = shared.share.first_filter_tile; filter_tile < shared.share.end_filter_tile; ++filter_tile) {
                 ThreadSums totals;
                 multiply_tile(shared, arguments, shared.share.begin_of(tile), filter_tile, totals);
                 float sums[thread_positions];
-                activate_tile(arguments, filter_tile, totals, sums);
+                activate_tile(shared, arguments, filter_tile, totals, sums);
                 const Index begin = shared.share.begin_of(tile);
                 const int count = count_positions(arguments, begin);
                 continues = begin + count <= (shared.current_image + 1) * positions_per_image;
@@ -114,7 +114,7 @@ __device__ __forceinline__ void run_tiles(Shared& shared, const ForwardArguments
         finish_images(shared, arguments, first, last, begin, count);
         if (is_last_round) break;
         if (threadIdx.x == 0) shared.current_image = last;
-        __syncthreads();
+        sync_tile();
     }
 }
 

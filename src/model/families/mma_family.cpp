@@ -20,7 +20,7 @@ namespace kiln {
 
 namespace {
 
-constexpr std::int64_t longest_mma_chunk = 80;  // of k, for each warp that divides it
+constexpr std::int64_t longest_mma_chunk = 80;  // of k, for each warp that divides it; half as much again where others build
 constexpr std::int64_t most_k_warps = 8;
 constexpr std::int64_t most_mma_pixels_at_once = 100;  // of a lane: more loads in flight than memory's latency asks for
 constexpr std::size_t most_mma_candidates = 32;        // worth showing
@@ -45,6 +45,17 @@ bool divides_k(const ModelSpec& spec, const MmaTile& tile, const Rates& rates) {
     return reduction_length(spec) >= 256 && tiles * tile.filter_tiles(spec) <= 4 * std::int64_t{rates.multiprocessors};
 }
 
+/// Adds such a tile with warps that build apart, as many as leave a block's other warps their registers.
+void add_with_builders(MmaTile tile, std::vector<MmaTile>& tiles) {
+    const std::int64_t multiplying_warps = tile.multiplying_threads() / 32;
+    if (multiplying_warps < 4 || multiplying_warps > 12) return;
+    for (tile.builder_warps = 3; tile.builder_warps <= 8; ++tile.builder_warps) {
+        const std::int64_t threads = tile.building_threads();
+        if (tile.positions % threads != 0 && threads % tile.positions != 0) continue;
+        if (multiplying_warps + tile.builder_warps <= 16) tiles.push_back(tile);
+    }
+}
+
 /// The products that a block's warps can share out without many idle filters.
 std::vector<MmaTile> mma_product_tiles(const ModelSpec& spec, MmaTile tile, const Rates& rates) {
     const std::int64_t least_padded = round_up(spec.out_channels, 8);
@@ -57,21 +68,41 @@ std::vector<MmaTile> mma_product_tiles(const ModelSpec& spec, MmaTile tile, cons
             if (padded > std::max(least_padded, spec.out_channels + spec.out_channels / 2)) continue;
             for (const std::int64_t position_tiles : {2, 1, 4}) {
                 if (position_tiles * filter_tiles_each > 16) continue;
-                for (const std::int64_t warps_along_positions : {1, 2, 4, 8}) {
+                for (const std::int64_t warps_along_positions : {1, 2, 3, 4, 5, 8}) {
                     tile.position_tiles = position_tiles;
                     tile.positions = 16 * position_tiles * warps_along_positions;
-                    tile.k_warps = 1;
-                    if (tile.threads() >= 64 && tile.threads() <= 256 && tile.positions <= 256) tiles.push_back(tile);
-                    if (!divides_k(spec, tile, rates)) continue;
-                    for (const std::int64_t k_warps : {2, 4, 8}) {
+                    if (tile.positions > 256) continue;
+                    for (const std::int64_t k_warps : {1, 2, 4, 8}) {
                         tile.k_warps = k_warps;
-                        if (tile.threads() >= 128 && tile.threads() <= 512) tiles.push_back(tile);
+                        tile.builder_warps = 0;
+                        if (k_warps > 1 && !divides_k(spec, tile, rates)) break;
+                        const std::int64_t least = k_warps == 1 ? 64 : 128, most = k_warps == 1 ? 256 : 512;
+                        const bool is_power = warps_along_positions != 3 && warps_along_positions != 5;
+                        if (is_power && tile.threads() >= least && tile.threads() <= most) tiles.push_back(tile);
+                        // Few products for what they load were slower: 1 × 8 took 298 µs at the headline shape, 2 × 4 269.
+                        if (filter_tiles_each == 4 || position_tiles * filter_tiles_each == 16) add_with_builders(tile, tiles);
                     }
                 }
             }
         }
     }
     return tiles;
+}
+
+/// Adds such a tile with every way to build its boxes that fits.
+void add_builds(const ModelSpec& spec, MmaTile tile, const TileWindows& windows, const Rates& rates,
+                std::vector<MmaTile>& tiles) {
+    for (const std::int64_t box_stages : {1, 2}) {
+        if (tile.builder_warps > 0 && box_stages == 1) continue;
+        tile.box_stages = box_stages;
+        for (tile.windows_at_once = 1; tile.windows_at_once <= 4; tile.windows_at_once *= 2) {
+            const bool is_possible = tile.window_lanes == 1 && tile.windows_at_once <= tile.windows_each() &&
+                                     tile.windows_at_once * windows.pixels <= most_mma_pixels_at_once;
+            if (tile.windows_at_once > 1 && !is_possible) break;
+            tile.blocks = resident_blocks(tile.threads(), mma_registers(spec, tile, windows), tile.shared_bytes(spec), rates);
+            if (tile.blocks > 0) tiles.push_back(tile);
+        }
+    }
 }
 
 /// The channel and tap of a chunk's k-th row of boxes; channel -1 where rows are padding.
@@ -105,20 +136,22 @@ std::vector<Candidate> MmaFamily::candidates(const ModelSpec& spec, const Arch& 
     for (MmaTile& each : mma_product_tiles(spec, tile, rates)) {
         for (const std::int64_t chunk_channels : mma_chunk_choices(spec, windows)) {
             each.chunk_channels = chunk_channels;
-            if (each.chunk_k() > longest_mma_chunk * each.k_warps && chunk_channels > 1) continue;
+            const bool builds_apart = each.builder_warps > 0;
+            const std::int64_t longest = longest_mma_chunk * each.k_warps * (builds_apart ? 3 : 2) / 2;
+            if (each.chunk_k() > longest && chunk_channels > 1) continue;
             if (each.k_warps > 1 && each.chunk_k() % 8 != 0) continue;
-            each.chain_steps = mma_chain_steps(spec, each);
-            if (each.chain_steps == 0) continue;
-            for (const std::int64_t box_stages : {1, 2}) {
-                each.box_stages = box_stages;
-                for (each.windows_at_once = 1; each.windows_at_once <= 4; each.windows_at_once *= 2) {
-                    const bool is_possible = each.window_lanes == 1 && each.windows_at_once <= each.windows_each() &&
-                                             each.windows_at_once * windows.pixels <= most_mma_pixels_at_once;
-                    if (each.windows_at_once > 1 && !is_possible) break;
-                    each.blocks =
-                        resident_blocks(each.threads(), mma_registers(spec, each, windows), each.shared_bytes(spec), rates);
-                    if (each.blocks > 0) tiles.push_back(each);
-                }
+            if (builds_apart && each.chunks(spec) == 1 && each.filter_tiles(spec) > 1) continue;
+            const std::int64_t least_steps = mma_chain_steps(spec, each);
+            if (least_steps == 0) continue;
+            // Longer chains have fewer sums to add, where blocks are few and registers are left.
+            const std::int64_t most_steps = builds_apart ? std::min<std::int64_t>(3, each.chunk_steps()) : least_steps;
+            for (each.chain_steps = least_steps; each.chain_steps <= std::max(least_steps, most_steps); ++each.chain_steps) {
+                add_builds(spec, each, windows, rates, tiles);
+            }
+            each.chain_steps = each.chunk_steps();
+            const bool is_one_chain = each.chain_steps > longest_held_chain && each.chain_steps <= longest_mma_chain;
+            if (builds_apart && is_one_chain && each.chunks(spec) == 1 && each.k_warps == 1) {
+                add_builds(spec, each, windows, rates, tiles);
             }
         }
     }
@@ -137,8 +170,7 @@ std::vector<std::byte> MmaFamily::pack(const ModelSpec& spec, const Tile& tile, 
     const MmaTile mma = MmaTile::from(tile);
     const double scale = spec.activation == Activation::sigmoid ? -std::numbers::log2e : 1.0;
     const double weight_scale = scale / static_cast<double>(spec.pool_kernel_size.height * spec.pool_kernel_size.width);
-    const std::int64_t filter_tiles = mma.filter_tiles(spec), chunks = mma.chunks(spec),
-                       lane_weights = MmaTile::lane_weights(spec);
+    const std::int64_t filter_tiles = mma.filter_tiles(spec), chunks = mma.chunks(spec), lane_weights = mma.lane_weights(spec);
 
     // [filter tile][chunk][k-step][8 filters][lane][large at t, t + 4, small at t, t + 4], then the bias.
     std::vector<float> packed(static_cast<std::size_t>(filter_tiles * (chunks * mma.chunk_floats(spec) + mma.filters)), 0.0F);
@@ -153,7 +185,7 @@ std::vector<std::byte> MmaFamily::pack(const ModelSpec& spec, const Tile& tile, 
                 const std::int64_t in_tile = filter % mma.filters, lane = in_tile % 8 * 4 + k % 4;
                 const std::int64_t to = (filter / mma.filters * chunks + chunk) * mma.chunk_floats(spec) +
                                         k / 8 * mma.step_floats(spec) + (in_tile / 8 * 32 + lane) * lane_weights + k % 8 / 4;
-                const float large = round_to_tf32(weight);
+                const float large = mma.splits_weights(spec) ? static_cast<float>(weight) : round_to_tf32(weight);
                 packed[static_cast<std::size_t>(to)] = large;
                 if (lane_weights == 4) {
                     packed[static_cast<std::size_t>(to + 2)] = round_to_tf32(weight - static_cast<double>(large));

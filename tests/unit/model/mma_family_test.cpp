@@ -67,7 +67,7 @@ std::size_t mma_weight_at(const ModelSpec& spec, const MmaTile& tile, std::int64
     const std::int64_t step = k / 8, t = k % 4, upper = k % 8 / 4, g = filter % 8, group = filter % tile.filters / 8;
     const std::int64_t fragment =
         ((filter / tile.filters * tile.chunks(spec) + chunk) * tile.chunk_steps() + step) * (tile.filters / 8) + group;
-    return static_cast<std::size_t>((fragment * 32 + 4 * g + t) * MmaTile::lane_weights(spec) + upper);
+    return static_cast<std::size_t>((fragment * 32 + 4 * g + t) * tile.lane_weights(spec) + upper);
 }
 
 }  // namespace
@@ -93,9 +93,15 @@ TEST_CASE("specs have mma.sync tiles on every arch whose TF32 is worth it, withi
                 CHECK(tile.render(spec) == candidate.tile);
                 CHECK((std::isfinite(candidate.predicted_us) && candidate.predicted_us > 0));
                 const auto [threads, shared_bytes] = mma.block(spec, candidate.tile);
-                CHECK((threads >= 64 && threads <= (tile.k_warps > 1 ? 512 : 256) && threads % 32 == 0));
+                const bool builds_apart = tile.builder_warps > 0;
+                CHECK((threads >= 64 && threads <= (tile.k_warps > 1 || builds_apart ? 512 : 256) && threads % 32 == 0));
+                CHECK(threads == tile.multiplying_threads() + 32 * tile.builder_warps);
+                const bool is_one_chain = tile.chunks(spec) == 1 && tile.chain_steps == tile.chunk_steps() && builds_apart;
+                CHECK(tile.chain_steps <= (is_one_chain ? longest_mma_chain : longest_held_chain));
+                if (builds_apart) CHECK((tile.box_stages == 2 && (tile.chunks(spec) > 1 || tile.filter_tiles(spec) == 1)));
                 CHECK((tile.k_warps == 1 || tile.chunk_k() % 8 == 0));
-                CHECK((tile.positions % threads == 0 || threads % tile.positions == 0));
+                const std::int64_t building = tile.building_threads();
+                CHECK((tile.positions % building == 0 || building % tile.positions == 0));
                 CHECK(shared_bytes == tile_value(candidate.tile, "shared_bytes"));
                 CHECK(shared_bytes <= rates.shared_bytes_per_block);
                 CHECK((shared_bytes + 1024) * tile.blocks <= rates.shared_bytes_per_multiprocessor);
@@ -151,9 +157,10 @@ TEST_CASE("packed weights and what rounding left of them stand where a lane of m
                         const std::size_t at = mma_weight_at(spec, tile, chunk, k, o);
                         const double expected = random.weight[from] * scale / pixels;
                         double found = packed.at(at);
-                        if (round_to_tf32(found) != packed[at]) FAIL("not a tf32 at " << at);
+                        const bool is_whole = tile.splits_weights(spec);
+                        if (!is_whole && round_to_tf32(found) != packed[at]) FAIL("not a tf32 at " << at);
                         packed[at] = 0;
-                        if (spec.math == Math::fp32) {
+                        if (spec.math == Math::fp32 && !is_whole) {
                             found += static_cast<double>(packed.at(at + 2));
                             packed[at + 2] = 0;
                         }
@@ -187,13 +194,18 @@ float truncating_sum(float accumulator, const double* products) {
     return static_cast<float>(std::trunc(exact / last) * last);
 }
 
-/// The kernel's arithmetic for one logit of a pool of one pixel, in its order: `multiply_chain` and `multiply_chunk` of
-/// kernel_templates/mma_sync_product.cuh.
+/// What the tensor core reads of a value's rest: its upper 11 bits.
+double cut_to_tf32(float rest) {
+    return static_cast<double>(std::bit_cast<float>(std::bit_cast<std::uint32_t>(rest) & 0xffffe000U));
+}
+
+/// The kernel's arithmetic for one logit of a pool of one pixel, in its order: `multiply_chain`, `multiply_in_one_chain` and
+/// `multiply_chunk` of kernel_templates/mma_sync_product.cuh.
 float emulated_mma_logit(const ModelSpec& spec, const MmaTile& tile, const std::vector<float>& packed, const float* image) {
     float total = 0;
     for (std::int64_t chunk = 0; chunk < tile.chunks(spec); ++chunk) {
         for (std::int64_t first = 0; first < tile.chunk_steps(); first += tile.chain_steps) {
-            float chain = 0;
+            float chain = 0, small_chain = 0;
             const std::int64_t end = std::min(first + tile.chain_steps, tile.chunk_steps());
             for (const int product : {0, 1, 2}) {  // large·small, small·large, large·large
                 for (std::int64_t step = first; step < end; ++step) {
@@ -204,20 +216,20 @@ float emulated_mma_logit(const ModelSpec& spec, const MmaTile& tile, const std::
                         const float box = is_real ? image[channel * tile.taps() + k % tile.taps()] : 0.0F;
                         const float large_box = round_to_tf32(static_cast<double>(box));
                         const std::size_t at = mma_weight_at(spec, tile, chunk, k, 0);
-                        const auto large_weight = static_cast<double>(packed[at]),
-                                   small_weight = static_cast<double>(packed[at + 2]);
-                        // The tensor core reads the upper 11 bits of what is left of a box.
-                        const float rest = box - large_box;
-                        const auto small_box =
-                            static_cast<double>(std::bit_cast<float>(std::bit_cast<std::uint32_t>(rest) & 0xffffe000U));
+                        const float rounded_weight = round_to_tf32(static_cast<double>(packed[at]));
+                        const auto large_weight = static_cast<double>(rounded_weight);
+                        const double small_weight = tile.splits_weights(spec) ? cut_to_tf32(packed[at] - rounded_weight)
+                                                                              : static_cast<double>(packed[at + 2]);
+                        const double small_box = cut_to_tf32(box - large_box);
                         products[k % 8] = product == 0   ? static_cast<double>(large_box) * small_weight
                                           : product == 1 ? small_box * large_weight
                                                          : static_cast<double>(large_box) * large_weight;
                     }
-                    chain = truncating_sum(chain, products);
+                    float& sum = product < 2 && tile.chain_steps > longest_held_chain ? small_chain : chain;
+                    sum = truncating_sum(sum, products);
                 }
             }
-            total += chain;
+            total += small_chain + chain;
         }
     }
     return total + packed[static_cast<std::size_t>(tile.chunks(spec) * tile.chunk_floats(spec))];
@@ -232,13 +244,26 @@ TEST_CASE("the arithmetic of every mma.sync tile meets the numerics contract at 
         spec.activation = Activation::identity;
         const Shape shape{.batch = 1, .height = 3, .width = 3};
         std::set<std::vector<std::int64_t>> seen;  // what arithmetic depends on
-        for (const Candidate& candidate : mma.candidates(spec, Arch::sm_90a)) {
-            const MmaTile tile = MmaTile::from(candidate.tile);
-            if (!seen.insert({tile.chunk_channels, tile.chain_steps, tile.filters}).second) continue;
+        std::vector<MmaTile> tiles;
+        for (const Candidate& candidate : mma.candidates(spec, Arch::sm_90a)) tiles.push_back(MmaTile::from(candidate.tile));
+        const std::size_t candidates = tiles.size();
+        for (std::size_t index = 0; index < candidates; ++index) {  // one filter has no such tiles of its own
+            MmaTile tile = tiles[index];
+            tile.builder_warps = 4;
+            if (tile.chunks(spec) > 1) tiles.push_back(tile);  // warps split weights
+            if (tile.chunks(spec) > 1 || tile.chunk_steps() <= longest_held_chain || tile.chunk_steps() > longest_mma_chain)
+                continue;
+            tile.k_warps = 1;
+            tile.chain_steps = tile.chunk_steps();
+            tiles.push_back(tile);
+        }
+        for (const MmaTile& tile : tiles) {
+            if (!seen.insert({tile.chunk_channels, tile.chain_steps, tile.filters, tile.splits_weights(spec) ? 1 : 0}).second)
+                continue;
             chains.insert(tile.chain_steps);
             REQUIRE((tile.taps_h == 3 && tile.taps_w == 3 && tile.window_lanes == 1));
             for (std::uint32_t seed = 0; seed < 6; ++seed) {
-                CAPTURE(channels, seed, to_string(candidate.tile));
+                CAPTURE(channels, seed, to_string(tile.render(spec)));
                 RandomCase random = drawn_case(spec, shape, seed);
                 std::mt19937 generator(seed);
                 for (float& value : random.input) {
@@ -248,7 +273,7 @@ TEST_CASE("the arithmetic of every mma.sync tile meets the numerics contract at 
                 if (seed % 2 == 1) {
                     for (float& value : random.weight) value = std::fabs(value);
                 }
-                const std::vector<float> packed = packed_for_mma(spec, candidate.tile, random.weights());
+                const std::vector<float> packed = packed_for_mma(spec, tile.render(spec), random.weights());
                 const auto z = static_cast<double>(emulated_mma_logit(spec, tile, packed, random.input.data()));
                 const BoundedSum expected = bounded_reference(spec, random.weights(), random.input, shape).front();
                 // For one logit and identity, y is z: the tolerance is the logit's, and 1e-6·|z| that is taken off again.
@@ -257,6 +282,7 @@ TEST_CASE("the arithmetic of every mma.sync tile meets the numerics contract at 
         }
     }
     CHECK(chains.size() > 1);
+    CHECK(chains.contains(longest_mma_chain));  // one that is all of k: 8 channels
 }
 
 TEST_CASE("where TF32 is no faster than fp32, and where families of their own serve an arch, mma.sync is not the choice") {
@@ -277,18 +303,18 @@ TEST_CASE("the plans of the benchmark shapes on chips whose tensor cores mma.syn
         std::string on_80, on_100;
     };
     const std::map<std::string, Planned> expected{
-        {"headline", {"128×64, 4 warps, 4 channels", "128×64, 8 warps, 8 channels"}},
+        {"headline", {"128×64, 8 + 8 warps, 8 channels", "64×64, 4 + 4 warps, 8 channels"}},
         {"kb_small", {"simt", "simt"}},
-        {"mid", {"128×128, 8 warps, 4 channels", "128×64, 4 warps, 4 channels"}},
-        {"stem", {"256×64, 8 warps, 1 channels", "128×64, 4 warps, 1 channels"}},
-        {"deep", {"32×16, 8 warps, 16 channels", "16×32, 8 warps, 32 channels"}},
-        {"odd", {"128×32, 4 warps, 2 channels", "128×32, 4 warps, 2 channels"}},
+        {"mid", {"32×128, 4 + 4 warps, 8 channels", "64×128, 4 + 4 warps, 8 channels"}},
+        {"stem", {"128×64, 8 + 4 warps, 1 channels", "128×64, 8 + 4 warps, 1 channels"}},
+        {"deep", {"16×64, 4 + 8 warps, 16 channels", "16×32, 8 + 8 warps, 32 channels"}},
+        {"odd", {"128×32, 4 + 0 warps, 2 channels", "128×32, 4 + 8 warps, 4 channels"}},
         {"gray", {"simt", "simt"}},
-        {"pw", {"16×16, 2 warps, 8 channels", "32×16, 4 warps, 32 channels"}},
-        {"vdeep", {"128×64, 8 warps, 8 channels", "64×32, 4 warps, 8 channels"}},
-        {"b1", {"32×64, 4 warps, 8 channels", "32×64, 8 warps, 8 channels"}},
-        {"big", {"128×64, 4 warps, 4 channels", "128×64, 8 warps, 8 channels"}},
-        {"pool1", {"64×64, 4 warps, 4 channels", "128×64, 4 warps, 4 channels"}},
+        {"pw", {"16×16, 2 + 0 warps, 8 channels", "32×16, 4 + 0 warps, 32 channels"}},
+        {"vdeep", {"48×128, 12 + 3 warps, 8 channels", "32×128, 4 + 4 warps, 16 channels"}},
+        {"b1", {"32×64, 4 + 0 warps, 8 channels", "32×64, 4 + 4 warps, 8 channels"}},
+        {"big", {"128×64, 8 + 8 warps, 8 channels", "64×64, 4 + 4 warps, 8 channels"}},
+        {"pool1", {"128×64, 8 + 8 warps, 4 channels", "128×64, 8 + 8 warps, 8 channels"}},
     };
     for (const BenchmarkShape& benchmark : benchmark_shapes()) {
         ModelSpec spec = benchmark.spec;
@@ -298,8 +324,8 @@ TEST_CASE("the plans of the benchmark shapes on chips whose tensor cores mma.syn
             std::string found(plan.family->name());
             if (found == "mma_sync") {
                 const MmaTile tile = MmaTile::from(plan.candidate.tile);
-                found = fmt::format("{}×{}, {} warps, {} channels", tile.positions, tile.filters, tile.threads() / 32,
-                                    tile.chunk_channels);
+                found = fmt::format("{}×{}, {} + {} warps, {} channels", tile.positions, tile.filters,
+                                    tile.multiplying_threads() / 32, tile.builder_warps, tile.chunk_channels);
             }
             const Planned& row = expected.at(benchmark.name);
             INFO(benchmark.name << " on " << arch.name());
