@@ -20,6 +20,7 @@
 #include "hopper_gemm_pixels.cuh"
 #include "hopper_gemm_feed.cuh"
 #include "hopper_gemm_map.cuh"
+#include "hopper_gemm_windows.cuh"
 #include "hopper_gemm_product.cuh"
 #include "hopper_gemm_images.cuh"
 
@@ -36,6 +37,9 @@
 //   weights (global, in order of use)  ──bulk copies──▶  stages (shared, a ring)  ────────────────────┘
 //
 //   sums ─(cluster: parts of k meet)─▶ + bias, activation, Σ over filters ─▶ position sums (shared) ──finishing warp──▶ images
+//
+// Where builders would have more to do than consumers (few filters), there are no maps: a consumer thread sums the boxes of two
+// neighbouring positions from pixels (hopper_gemm_windows.cuh).
 //
 // One wgmma takes 64 positions × 8 of k from registers; a warp has 16 positions, lane 4g + t rows g and g + 8, columns t and
 // t + 4:
@@ -55,12 +59,16 @@ extern "C" __global__ void __launch_bounds__(kiln::threads, 1) kiln_forward(cons
 
     if (threadIdx.x < consumer_threads) {
         if constexpr (moves_registers) setmaxnreg_inc<consumer_registers>();
-        multiply_maps(arguments, shared);
+        if constexpr (has_maps) {
+            multiply_maps(arguments, shared);
+        } else {
+            multiply_windows(arguments, shared);
+        }
     } else {
         if constexpr (moves_registers) setmaxnreg_dec<builder_registers>();
         const int warp = static_cast<int>(threadIdx.x / 32);
         if (warp < pixel_warp) {
-            build_maps(arguments, shared);
+            if constexpr (has_maps) build_maps(arguments, shared);
         } else if (warp == pixel_warp) {
             feed_pixels(arguments, shared);
         } else if (warp == weight_warp && threadIdx.x % 32 == 0) {

@@ -31,7 +31,7 @@ struct Barriers {
         }
         for (int stage = 0; stage < pixel_stages; ++stage) {
             mbarrier_init(pixels_full + 8 * stage, 32);
-            mbarrier_init(pixels_empty + 8 * stage, 32 * builder_warps);
+            mbarrier_init(pixels_empty + 8 * stage, has_maps ? 32 * builder_warps : consumer_threads);
         }
         for (int turn = 0; turn < 2; ++turn) {
             mbarrier_init(map_full + 8 * turn, 32 * builder_warps);

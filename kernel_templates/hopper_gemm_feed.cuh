@@ -28,8 +28,10 @@ __device__ __forceinline__ void feed_pixels(const ForwardArguments& arguments, u
             fetch_chunk(arguments, layout, runs, run_count, chunk,
                         reinterpret_cast<float*>(shared + pixels_at) + turn.index * pixel_floats, full);
             if (chunk == share.first_chunk) {
-                unit.blocks =
-                    list_blocks(segments, reinterpret_cast<Block*>(shared + blocks_at) + block_turn.index * most_blocks);
+                if constexpr (has_maps) {
+                    unit.blocks =
+                        list_blocks(segments, reinterpret_cast<Block*>(shared + blocks_at) + block_turn.index * most_blocks);
+                }
                 if (threadIdx.x % 32 == 0) reinterpret_cast<Unit*>(shared + units_at)[unit_turn.index] = unit;
             }
             mbarrier_arrive(full);

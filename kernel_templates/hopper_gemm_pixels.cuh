@@ -19,6 +19,10 @@ static_assert(sizeof(Block) == 32);
 /// The channel of x behind a chunk's channel. Those past the last have weights of zero; they get the last one, which the windows
 /// use anyway.
 __device__ __forceinline__ int input_channel_of(int chunk, int channel) {
+    if constexpr (twos_in_turn) {
+        const int four = chunk * (chunk_channels / 4) + channel / 4;
+        return four / 2 * 8 + four % 2 * 2 + channel / 2 % 2 * 4 + channel % 2;
+    }
     return min(chunk * chunk_channels + channel, in_channels - 1);
 }
 
@@ -31,12 +35,13 @@ __device__ __forceinline__ int list_runs(const Segments& segments, Run* runs) {
 #pragma unroll 1
     for (int i = static_cast<int>(threadIdx.x % 32); i < count; i += 32) {
         const Segment segment = segments[by_rows ? i / window_h : i];
-        const int y = segment.y(), x = by_rows ? segment.x() : 0;
+        const int y = segment.y(), x = by_rows ? segment.x(arguments) : 0;
         const int first_line = max(by_rows ? i % window_h : 0, -y);
         const int last_line = min(by_rows ? i % window_h + 1 : segment.lines(), arguments.height - y);  // past it
         const int first_column = max(x, 0);
-        const int last_column =
-            by_rows ? min(x + (segment.columns - 1) * Columns::step + window_w, arguments.width) : arguments.width;
+        const int last_column = by_rows
+                                    ? min(x + (segment.columns * place_positions - 1) * Columns::step + window_w, arguments.width)
+                                    : arguments.width;
         const bool is_empty = last_line <= first_line || last_column <= first_column;
         runs[i] = {(segment.image * in_channels * arguments.height + y + first_line) * arguments.width + first_column,
                    segment.pixels_before + first_line * segments.layout.pixel_pitch + first_column - x,
@@ -61,8 +66,8 @@ __device__ __forceinline__ int list_blocks(const Segments& segments, Block* bloc
         const unsigned line = static_cast<unsigned>(segment.image) * in_channels * arguments.height + segment.y();
         blocks[i] = {(segment.groups_before + group) * phases_h * layout.pitch,
                      segment.pixels_before + Rows::step * group * layout.pixel_pitch,
-                     address_of(arguments.x) + line * arguments.width + (layout.by_rows ? segment.x() : 0),
-                     segment.x(),
+                     address_of(arguments.x) + line * arguments.width + (layout.by_rows ? segment.x(arguments) : 0),
+                     segment.x(arguments),
                      segment.y() + Rows::step * group,
                      groups,
                      segment.lines() - Rows::step * group,

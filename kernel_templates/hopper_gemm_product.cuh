@@ -157,19 +157,18 @@ struct Gather {
 
 /// sums += A · B over a chunk's batches from `batch` on; `values` are those of its first k-steps. The next batch's are gathered
 /// while the tensor cores work.
-template <int batch>
-__device__ __forceinline__ void multiply(Accumulators& sums, Accumulators& chain, float (&values)[long_steps][4],
-                                         const Gather& gather, Weights& weights, unsigned map_empty, bool never) {
+template <int batch, class Source>
+__device__ __forceinline__ void multiply(Accumulators& sums, Accumulators& chain, float (&values)[long_steps][4], Source& source,
+                                         Weights& weights, unsigned source_empty, bool never) {
     constexpr int count = steps_of(batch);
     Fragment fragments[count];
 #pragma unroll
     for (int step = 0; step < count; ++step) split(values[step], fragments[step]);
+    if constexpr (batch + 1 == batches) mbarrier_arrive(source_empty);
     weights.wait();
     start_products(chain, fragments, weights.stage(), never);
     if constexpr (batch + 1 < batches) {
-        gather.get<first_step(batch + 1), steps_of(batch + 1)>(values);
-    } else {
-        mbarrier_arrive(map_empty);
+        source.template get<first_step(batch + 1), steps_of(batch + 1)>(values);
     }
     weights.look_ahead();
     wgmma_wait_group<0>();
@@ -177,7 +176,7 @@ __device__ __forceinline__ void multiply(Accumulators& sums, Accumulators& chain
     weights.leave();
 #pragma unroll
     for (int i = 0; i < filters / 2; ++i) sums[i] += chain[i];
-    if constexpr (batch + 1 < batches) multiply<batch + 1>(sums, chain, values, gather, weights, map_empty, never);
+    if constexpr (batch + 1 < batches) multiply<batch + 1>(sums, chain, values, source, weights, source_empty, never);
 }
 
 // One chain for all of a chunk's batches spares additions and waits for sums. Its small products all come first, so rounded
@@ -405,8 +404,63 @@ __device__ __forceinline__ void multiply_maps(const ForwardArguments& arguments,
         row_sums.add_lanes();
         mbarrier_wait_parity(barriers.sums_empty + 8 * sums_place, sums_parity ^ 1);
         if (lane % 4 == 0) {
-            position_sums[sums_place * tile_positions + upper] = row_sums.upper;
-            position_sums[sums_place * tile_positions + lower] = row_sums.lower;
+            position_sums[sums_place * tile_places + upper] = row_sums.upper;
+            position_sums[sums_place * tile_places + lower] = row_sums.lower;
+        }
+        mbarrier_arrive(barriers.sums_full + 8 * sums_place);
+    }
+}
+
+/// A consumer's life where there are no maps.
+__device__ __forceinline__ void multiply_windows(const ForwardArguments& arguments, unsigned char* shared) {
+    const Layout layout(arguments);
+    const Share& share = Share::in(shared);
+    const Barriers barriers(shared);
+    const int lane = static_cast<int>(threadIdx.x % 32), warp = static_cast<int>(threadIdx.x / 32);
+    const float* const bias = static_cast<const float*>(arguments.weights);
+    float* const place_sums = reinterpret_cast<float*>(shared + sums_at);
+    Weights weights{shared_address(shared + stages_at), barriers};
+    Turn<pixel_stages> turn;
+    const int place = 8 * warp + lane / 4;
+
+    for (unsigned before = 0; share.unit(before) < share.units; ++before) {
+        mbarrier_wait_parity(barriers.pixels_full + 8 * turn.index, turn.parity);  // and so the unit's description is there
+        const Unit& unit = reinterpret_cast<const Unit*>(shared + units_at)[before % unit_places];
+        // Places past the tile's end repeat its last one; nobody reads their sums.
+        const Corner corner(arguments, layout, share, unit, min(place, unit.count - 1));
+        Accumulators sums, chain;
+#pragma unroll
+        for (int i = 0; i < filters / 2; ++i) sums[i] = chain[i] = 0;
+
+#pragma unroll 1
+        for (int chunk = share.first_chunk; chunk < share.last_chunk; ++chunk) {
+            mbarrier_wait_parity(barriers.pixels_full + 8 * turn.index, turn.parity);
+            const float* const pixels = reinterpret_cast<const float*>(shared + pixels_at) + turn.index * pixel_floats;
+            Windows windows;
+            windows.pitch = layout.pixel_pitch;
+#pragma unroll
+            for (int four = 0; four < Windows::fours; ++four)
+                windows.corners[four] = corner.in(arguments, layout, pixels, chunk, 4 * four + lane % 4);
+            float values[long_steps][4];
+            windows.get<0, long_steps>(values);
+            multiply<0>(sums, chain, values, windows, weights, barriers.pixels_empty + 8 * turn.index, arguments.batch < 0);
+            turn.advance();
+        }
+        weights.start_again();
+
+        const int filter_tile = Share::filter_tile(share.unit(before));
+        const unsigned sums_place = before % 2, sums_parity = before / 2 % 2;
+        RowSums row_sums;
+        if (Share::splits_of(arguments) == 1) {
+            row_sums = activate_own(sums, bias, filter_tile);
+        } else if constexpr (most_splits > 1) {
+            row_sums = activate_shared(sums, bias, filter_tile, share, shared_address(shared + pixels_at));
+        }
+        row_sums.add_lanes();
+        mbarrier_wait_parity(barriers.sums_empty + 8 * sums_place, sums_parity ^ 1);
+        if (lane % 4 == 0) {
+            place_sums[sums_place * tile_places + place] =
+                (corner.has_first ? row_sums.upper : 0) + (corner.has_second ? row_sums.lower : 0);
         }
         mbarrier_arrive(barriers.sums_full + 8 * sums_place);
     }

@@ -14,6 +14,13 @@ constexpr int threads = 128 * (warpgroups + builders);
 // The tile: a run of positions (n, i, j), flattened, by `filters` filters. `fixed_splits` blocks of a cluster divide the
 // channels; 0: as many as the launch says, up to `most_splits`.
 constexpr int tile_positions = 64 * warpgroups;
+
+// Boxes come from maps, or consumers sum them from pixels themselves, each thread those of two neighbouring positions, which
+// have many in common. Then tiles are runs of such pairs, the last of an odd row overlapping the one before: rows of a fragment
+// g and g + 8 are a pair. A place is a pair or, with maps, a position.
+constexpr bool has_maps = spec::map_rows > 0;
+constexpr int place_positions = has_maps ? 1 : 2;
+constexpr int tile_places = tile_positions / place_positions;
 constexpr int filters = static_cast<int>(spec::filters);
 constexpr int filter_tiles = ceil_divide(out_channels, filters);
 constexpr int fixed_splits = static_cast<int>(spec::splits);
@@ -26,6 +33,9 @@ constexpr int most_splits = fixed_splits == 0 ? 8 : fixed_splits;
 constexpr int chunk_channels = static_cast<int>(spec::channels);
 constexpr int chunks = ceil_divide(in_channels, chunk_channels);
 constexpr bool lanes_are_channels = chunk_channels % 4 == 0;
+// Without maps a four is channels 0, 1, 4 and 5 of eight, or 2, 3, 6 and 7: where the channels of an image are an odd number of
+// pixels apart, as they then are in shared memory too, lanes' pairs meet in no bank.
+constexpr bool twos_in_turn = !has_maps && in_channels % 8 == 0;
 constexpr int line_items = lanes_are_channels ? 1 : ceil_divide(kernel_w, 4);  // that a line of taps takes
 constexpr int chunk_items = lanes_are_channels ? chunk_channels / 4 * taps : chunk_channels * kernel_h * line_items;
 constexpr int chunk_steps = ceil_divide(chunk_items, 2);
@@ -37,7 +47,7 @@ constexpr int long_batches = chunk_steps - batches * (long_steps - 1);  // … t
 // of accumulators, a batch's fragments and the next one's values take, builders the rest, but no less than they need.
 constexpr int entry_registers = 65536 / threads / 8 * 8;
 constexpr bool moves_registers = threads > 256;
-constexpr int wished_registers = filters + 12 * long_steps + 32;
+constexpr int wished_registers = filters + 12 * long_steps + (has_maps ? 32 : 80);
 constexpr int left_registers = (entry_registers * threads - wished_registers * consumer_threads) / (128 * builders) / 8 * 8;
 constexpr int most_builder_registers = entry_registers < 136 ? entry_registers : 136;
 constexpr int builder_registers = left_registers < 64                       ? 64
@@ -82,17 +92,17 @@ struct Item {
     int channel, ky, kx;
 };
 __host__ __device__ constexpr Item item(int index) {
-    if (index >= chunk_items) index = 0;
+    if (index >= chunk_items) index = has_maps ? 0 : chunk_items - 1;
     if (lanes_are_channels) {
         constexpr int fours = ceil_divide(chunk_channels, 4);
-        const int tap = index / fours;
-        return {index % fours * 4, tap / kernel_w, tap % kernel_w};
+        const int tap = has_maps ? index / fours : index % taps, four = has_maps ? index % fours : index / taps;
+        return {four * 4, tap / kernel_w, tap % kernel_w};
     }
     return {index / line_items / kernel_h, index / line_items % kernel_h, index % line_items * 4};
 }
 
 // The work on a map is divided into blocks of `map_rows` row groups.
-constexpr int map_rows = static_cast<int>(spec::map_rows);
+constexpr int map_rows = has_maps ? static_cast<int>(spec::map_rows) : 1;
 
 // The lines of pixels behind one row group, and behind `map_rows`; those that a group shares with the next; those of a segment's
 // last group that the segment has.
@@ -145,8 +155,8 @@ constexpr int units_at = round_up(barriers_at + 8 * (2 * stages + 2 * pixel_stag
 constexpr int share_at = units_at + unit_places * 32;
 constexpr int runs_at = share_at + 48;
 constexpr int blocks_at = runs_at + most_runs * 16;
-constexpr int sums_at = blocks_at + block_places * most_blocks * 32;
-constexpr int pixels_at = round_up(sums_at + 2 * tile_positions * 4, 128);
+constexpr int sums_at = blocks_at + (has_maps ? block_places * most_blocks * 32 : 0);
+constexpr int pixels_at = round_up(sums_at + 2 * tile_places * 4, 128);
 constexpr int maps_at = round_up(pixels_at + pixel_stages * pixel_floats * 4, 128);
 constexpr int stages_at = round_up(maps_at + 2 * map_floats * 4, 128);
 constexpr int shared_bytes = stages_at + stages * stage_bytes;

@@ -19,10 +19,19 @@ struct Divider {
     }
 };
 
-/// How often `divisor` is in `dividend`, which is less than `divisor` + tile_positions.
+/// How often `divisor` is in `dividend`, which is less than `divisor` + tile_places.
 __device__ __forceinline__ unsigned times_in(unsigned dividend, unsigned divisor, unsigned reciprocal) {
-    if (divisor > tile_positions) return dividend >= divisor ? 1 : 0;
+    if (divisor > tile_places) return dividend >= divisor ? 1 : 0;
     return __umulhi(dividend, reciprocal) + (divisor == 1 ? dividend : 0);
+}
+
+/// Places in a row of positions.
+__device__ __forceinline__ int row_places(const ForwardArguments& arguments) {
+    return (arguments.pooled_width + place_positions - 1) / place_positions;
+}
+/// The first position of a row's place.
+__device__ __forceinline__ int first_position(const ForwardArguments& arguments, int place) {
+    return has_maps ? place : max(min(2 * place, arguments.pooled_width - 2), 0);
 }
 
 /// How tiles' pixels and box maps lie in shared memory, as the host computed it for the shape (GemmLayout in
@@ -36,15 +45,15 @@ __device__ __forceinline__ unsigned times_in(unsigned dividend, unsigned divisor
 ///
 /// Its pixels: lines `pixel_pitch` apart, with the same alignment to 16 bytes as in memory.
 struct Layout {
-    Index units;    // pairs of a tile and a filter tile
-    int positions;  // of a tile: fewer than tile_positions where a full tile would not fit
+    Index units;  // pairs of a tile and a filter tile
+    int places;   // of a tile: fewer than tile_places where a full tile would not fit
     bool by_rows;
     int pitch, phase_stride, channel_stride;
     int pixel_pitch, pixel_channel_stride;
 
     __device__ __forceinline__ explicit Layout(const ForwardArguments& arguments)
         : units(arguments.layout[0]),
-          positions(static_cast<int>(arguments.layout[1])),
+          places(static_cast<int>(arguments.layout[1])),
           by_rows((arguments.layout[2] & 1) != 0),
           pitch(static_cast<int>(arguments.layout[3])),
           phase_stride(static_cast<int>(arguments.layout[4])),
@@ -74,7 +83,7 @@ struct __align__(16) Share {
         step = splits == 1 ? gridDim.x : units;
         first_chunk = chunks * rank / splits;
         last_chunk = chunks * (rank + 1) / splits;
-        by_width = reciprocal_of(arguments.pooled_width);
+        by_width = reciprocal_of(row_places(arguments));
         by_height = reciprocal_of(arguments.pooled_height);
     }
     __device__ __forceinline__ Index unit(unsigned before) const {
@@ -93,7 +102,7 @@ struct __align__(16) Share {
 };
 static_assert(sizeof(Share) <= 48);
 
-/// A unit's tile: `count` positions, the first of which is (image, row, column). Written by the fetching warp, read by all
+/// A unit's tile: `count` places, the first of which is (image, row, column). Written by the fetching warp, read by all
 /// others.
 struct __align__(16) Unit {
     Index tile;
@@ -103,14 +112,15 @@ struct __align__(16) Unit {
 
     __device__ __forceinline__ Unit(const ForwardArguments& arguments, const Layout& layout, Index unit) {
         tile = divide(unit, filter_tiles);
-        const Index area = static_cast<Index>(arguments.pooled_height) * arguments.pooled_width;
-        const Index first = tile * layout.positions;
+        const int width = row_places(arguments);
+        const Index area = static_cast<Index>(arguments.pooled_height) * width;
+        const Index first = tile * layout.places;
         const Index left = arguments.batch * area - first;
-        count = left < layout.positions ? static_cast<int>(left) : layout.positions;
+        count = left < layout.places ? static_cast<int>(left) : layout.places;
         image = divide(first, area);
         const Index rest = first - image * area;
-        row = static_cast<int>(divide(rest, arguments.pooled_width));
-        column = static_cast<int>(rest - static_cast<Index>(row) * arguments.pooled_width);
+        row = static_cast<int>(divide(rest, width));
+        column = static_cast<int>(rest - static_cast<Index>(row) * width);
         blocks = 0;
     }
 
@@ -130,14 +140,16 @@ static_assert(sizeof(Unit) == 32);
 /// One segment of a tile.
 struct Segment {
     Index image;
-    int row, column;    // its first position
-    int rows, columns;  // of positions
+    int row, column;    // its first place
+    int rows, columns;  // of places
     int groups_before;  // row groups of the map before its own
     int pixels_before;  // floats of each channel's pixels before its own
 
     /// The line and column of pixels where the first position's window begins; negative in the padding.
     __device__ __forceinline__ int y() const { return Rows::step * row - padding_h; }
-    __device__ __forceinline__ int x() const { return Columns::step * column - padding_w; }
+    __device__ __forceinline__ int x(const ForwardArguments& arguments) const {
+        return Columns::step * first_position(arguments, column) - padding_w;
+    }
     __device__ __forceinline__ int lines() const { return Rows::step * (rows - 1) + window_h; }
 };
 
@@ -147,11 +159,13 @@ struct Segments {
     const Layout& layout;
     const Unit& unit;
     int count;
+    int width;  // of rows, in places
     int first_rows, full_rows, last_rows;
 
     __device__ __forceinline__ Segments(const ForwardArguments& arguments_, const Layout& layout_, const Unit& unit_)
         : arguments(arguments_), layout(layout_), unit(unit_) {
-        const int rows = static_cast<int>(static_cast<unsigned>(unit.column + unit.count - 1) / arguments.pooled_width) + 1;
+        width = row_places(arguments);
+        const int rows = static_cast<int>(static_cast<unsigned>(unit.column + unit.count - 1) / width) + 1;
         full_rows = layout.by_rows ? 1 : arguments.pooled_height;
         first_rows = layout.by_rows ? 1 : min(rows, arguments.pooled_height - unit.row);
         const int others =
@@ -162,13 +176,12 @@ struct Segments {
 
     __device__ __forceinline__ Segment operator[](int index) const {
         const int rows = index == 0 ? first_rows : index == count - 1 ? last_rows : full_rows;
-        Segment segment{unit.image, unit.row, 0, rows, arguments.pooled_width, 0, 0};
+        Segment segment{unit.image, unit.row, 0, rows, width, 0, 0};
         if (layout.by_rows) {
             segment.row += index;
             if (segment.row >= arguments.pooled_height) segment.row = 0, ++segment.image;
             segment.column = index == 0 ? unit.column : 0;
-            segment.columns = index == 0 ? min(unit.count, arguments.pooled_width - unit.column)
-                                         : unit.count - (arguments.pooled_width - unit.column);
+            segment.columns = index == 0 ? min(unit.count, width - unit.column) : unit.count - (width - unit.column);
         } else if (index > 0) {
             segment.row = 0;
             segment.image += index;

@@ -29,6 +29,8 @@ bool is_admitted(const ModelSpec& spec) {
 /// A chunk's batches are unrolled: longer ones take too long to compile.
 constexpr std::int64_t longest_chunk = 25;  // k-steps
 
+constexpr std::int64_t most_window_pixels = 128;  // of a chunk, that a thread reads
+
 constexpr std::int64_t most_map_rows = 6;  // of a block whose groups are made in turn
 
 /// Channels of a chunk: fours, or one, whose taps then come in fours: where channels are few or have many taps, or where fours
@@ -58,6 +60,17 @@ double map_cycles(const ModelSpec& spec, const GemmTile& tile, const GemmLayout&
     return 610 + static_cast<double>(rounds) * task * (clips ? 1.1 : 1);
 }
 
+/// Instructions with which a consumer warp makes a chunk's boxes from pixels, splits them and adds up the products.
+double window_instructions(const ModelSpec& spec, const GemmTile& tile) {
+    const GemmWindows windows(spec);
+    const auto sum = [](std::int64_t length) { return length == 1 ? 0.0 : static_cast<double>(length) / 2; };  // neighbours share
+    const double lines = static_cast<double>(windows.lines * windows.boxes) * sum(spec.pool_kernel_size.width);
+    const double boxes = static_cast<double>(spec.kernel_size.height * windows.boxes) * (sum(spec.pool_kernel_size.height) + 3);
+    const double four = static_cast<double>(windows.lines * windows.columns) + lines + boxes;
+    return static_cast<double>(tile.channels) / 4 * four + static_cast<double>(3 * tile.chunk_steps(spec)) + 60 +
+           static_cast<double>(tile.batches(spec)) * (static_cast<double>(tile.filters) / 2 + 25);
+}
+
 /// What a chunk of channels costs one multiprocessor, in cycles, stage by stage. The constants, and those of `launch_cycles`,
 /// were fitted to 90 tiles measured on an H200 (docs/kernel-log.md); the root mean square of what is left is 8 %.
 struct ChunkCost {
@@ -70,7 +83,13 @@ struct ChunkCost {
         consumers =
             steps * static_cast<double>(tile.filters) / 2 * products;  // of one warpgroup, with the tensor cores to itself
         tensor = consumers * static_cast<double>(tile.warpgroups);
-        builders = map_cycles(spec, tile, layout);
+        if (tile.has_maps()) {
+            builders = map_cycles(spec, tile, layout);
+        } else {  // consumers are their own builders, and wait for each other's instructions
+            const double instructions = window_instructions(spec, tile);
+            builders = 1.1 * instructions * static_cast<double>(tile.warpgroups);
+            consumers += 1.3 * instructions;
+        }
         // One warp feeds pixels, one weights.
         // From L2, with every multiprocessor at it.
         weights = tile.weights_stay(spec) ? 0 : steps * static_cast<double>(tile.step_bytes(spec)) / 36;
@@ -102,18 +121,13 @@ constexpr double first_and_last_cycles = 9010;
 
 /// What a launch costs one multiprocessor, in cycles.
 double launch_cycles(const ModelSpec& spec, const GemmTile& tile, const GemmLayout& layout, const ChunkCost& chunk,
-                     std::int64_t positions, std::int64_t splits, std::int64_t multiprocessors) {
-    const std::int64_t units = ceil_divide(positions, layout.positions) * tile.filter_tiles(spec);
+                     std::int64_t places, std::int64_t splits, std::int64_t multiprocessors) {
+    const std::int64_t units = ceil_divide(places, layout.places) * tile.filter_tiles(spec);
     const auto waves = static_cast<double>(ceil_divide(units, units_at_once(splits, multiprocessors)));
     const auto chunks = static_cast<double>(ceil_divide(tile.chunks(spec), splits));
     // Clusters come and go: each wave of them fills and drains its pipelines, where other blocks go on with their next unit.
     const double meeting = splits > 1 ? 1550 + 10800 * (waves - 1) : 0;
     return waves * (chunks * chunk.cycles() + 1680) + chunk.fill_cycles() + meeting + first_and_last_cycles;
-}
-
-std::int64_t positions_of(const ModelSpec& spec, const Shape& shape) {
-    const Size2 pooled = pooled_size_unchecked(spec, shape);
-    return shape.batch * pooled.height * pooled.width;
 }
 
 /// Filters of a tile: as few tiles as 128, 64 or 32 allow, and in each as many.
@@ -135,12 +149,16 @@ std::int64_t resident_stages(const GemmTile& tile, const ModelSpec& spec) {
 /// Sizes the rings of a tile for a shape, so that its weights stay or pass through a few stages, pixels in two stages if they
 /// fit; false if the tile would be cut short.
 bool make_room(GemmTile& tile, const ModelSpec& spec, const Shape& shape, const Rates& rates, bool weights_stay) {
-    const std::int64_t least_positions = std::max<std::int64_t>(tile.positions() - 56, 32);  // some for each warpgroup
+    const std::int64_t least_places =
+        std::max<std::int64_t>(64 * tile.warpgroups - 56, 32) / tile.place_positions();  // some for each warpgroup
     const auto fits = [&](std::int64_t pixel_stages, std::int64_t stages) {
         tile.pixel_stages = pixel_stages;
         tile.stages = stages;
-        return tile.reserve(spec, shape, rates.shared_bytes_per_block) >= least_positions;
+        return tile.reserve(spec, shape, rates.shared_bytes_per_block) >= least_places;
     };
+    if (!tile.has_maps()) {  // measured: a third stage of pixels is worth more than weights that stay
+        return !weights_stay && (fits(3, 4) || fits(2, 4) || fits(2, 3));
+    }
     if (weights_stay) {
         const std::int64_t resident = resident_stages(tile, spec);
         return resident > 4 && resident <= 12 && fits(2, resident);
@@ -156,19 +174,32 @@ bool make_room(GemmTile& tile, const ModelSpec& spec, const Shape& shape, const 
 
 /// Where row groups are made in turn: as many in a block as keep the builders busy for the shortest time.
 void choose_map_rows(GemmTile& tile, const ModelSpec& spec, const Shape& shape, const Rates& rates) {
-    if (!GemmColumn(spec).builds_in_turn()) return;
+    if (!tile.has_maps() || !GemmColumn(spec).builds_in_turn()) return;
     tile.map_rows = most_map_rows;
     std::int64_t best = tile.map_rows;
     double least = 0;
     for (; tile.map_rows > 0; --tile.map_rows) {
         const GemmLayout layout = gemm_launch(spec, tile, shape, rates.multiprocessors).layout;
-        if (!layout.is_listable()) break;
+        if (!layout.is_listable(tile)) break;
         const double cycles = map_cycles(spec, tile, layout);
         if (least > 0 && cycles >= least) continue;
         least = cycles;
         best = tile.map_rows;
     }
     tile.map_rows = best;
+}
+
+/// The same for a tile without maps: as long batches as registers allow.
+bool complete_without_maps(GemmTile& tile, const ModelSpec& spec, const Shape& shape, const Rates& rates) {
+    const GemmWindows windows(spec);
+    // Where it was measured to pay (docs/kernel-log.md): more filters make each pixel's share of the builders' work smaller.
+    if (spec.padding.height > 0 || spec.padding.width > 0 || spec.out_channels > 32) return false;
+    if (tile.channels / 4 * windows.lines * windows.columns > most_window_pixels) return false;
+    if (tile.chunk_steps(spec) > longest_chunk) return false;
+    for (tile.steps = 5; tile.steps >= 3; --tile.steps) {
+        if (windows.registers(spec, tile) <= tile.consumer_registers(spec)) return make_room(tile, spec, shape, rates, false);
+    }
+    return false;
 }
 
 /// Fills in the sizes that follow from the others; false if there is no room for them.
@@ -194,7 +225,7 @@ constexpr std::array<std::int64_t, 5> split_choices{1, 2, 3, 4, 8};
 
 /// A tile's candidates: for a shape that is told one for each number of splits, else one that chooses at launch.
 void add_split(std::vector<Candidate>& candidates, GemmTile tile, const ModelSpec& spec, const Shape& shape, const Rates& rates) {
-    const bool may_split = tile.warpgroups < 3 && tile.chunks(spec) > 1 && tile.can_split();
+    const bool may_split = tile.has_maps() && tile.warpgroups < 3 && tile.chunks(spec) > 1 && tile.can_split();
     if (!spec.expected) {
         tile.fill(spec, rates.shared_bytes_per_block);
         tile.splits = may_split ? 0 : 1;
@@ -223,11 +254,11 @@ GemmLaunch gemm_launch(const ModelSpec& spec, const GemmTile& tile, const Shape&
     GemmLaunch launch{.splits = tile.splits, .layout = GemmLayout::largest(spec, tile, shape)};
     if (tile.splits == 0) {
         const ChunkCost chunk(spec, tile, launch.layout);
-        const std::int64_t positions = positions_of(spec, shape);
+        const std::int64_t places = tile.all_places(spec, shape);
         double least = 0;
         for (const std::int64_t splits : split_choices) {
             if (splits > tile.chunks(spec)) break;
-            const double cycles = launch_cycles(spec, tile, launch.layout, chunk, positions, splits, multiprocessors);
+            const double cycles = launch_cycles(spec, tile, launch.layout, chunk, places, splits, multiprocessors);
             if (splits > 1 && cycles >= least) continue;
             least = cycles;
             launch.splits = splits;
@@ -242,7 +273,7 @@ Candidate gemm_cost(const ModelSpec& spec, const GemmTile& tile, const Shape& sh
     const GemmLaunch launch = gemm_launch(spec, tile, shape, rates.multiprocessors);
     const ChunkCost chunk(spec, tile, launch.layout);
     const double cycles =
-        launch_cycles(spec, tile, launch.layout, chunk, positions_of(spec, shape), launch.splits, rates.multiprocessors);
+        launch_cycles(spec, tile, launch.layout, chunk, tile.all_places(spec, shape), launch.splits, rates.multiprocessors);
     const double compute_us = cycles / (1000 * rates.clock_ghz);
     const double bytes = 4 * static_cast<double>(shape.batch * spec.in_channels * shape.height * shape.width);
     const double memory_us = bytes / (1000 * rates.memory_gb_s) + first_and_last_cycles / (1000 * rates.clock_ghz);
@@ -260,6 +291,7 @@ std::vector<Candidate> gemm_candidates(const ModelSpec& spec) {
     if (pooled.height < 1 || pooled.width < 1) return candidates;
 
     GemmTile tile;
+    tile.map_rows = 1;  // `complete` sets it
     for (const std::int64_t filters : filter_choices(spec)) {
         tile.filters = filters;
         for (const std::int64_t warpgroups : {1, 2, 3}) {
@@ -276,6 +308,15 @@ std::vector<Candidate> gemm_candidates(const ModelSpec& spec) {
                     }
                 }
             }
+            tile.builders = 1;
+            tile.map_rows = 0;
+            tile.splits = 1;
+            for (const std::int64_t channels : {4, 8}) {
+                tile.channels = channels;
+                if (warpgroups == 1 || channels > spec.in_channels) continue;
+                if (complete_without_maps(tile, spec, shape, rates)) add_split(candidates, tile, spec, shape, rates);
+            }
+            tile.map_rows = 1;  // `complete` sets it
         }
     }
     return candidates;

@@ -24,6 +24,10 @@ struct Place {
 Place place(const ModelSpec& spec, const GemmTile& tile, std::int64_t k) {
     const std::int64_t item = k / 4, lane = k % 4;
     if (item >= tile.chunk_items(spec)) return {};
+    if (!tile.has_maps()) {
+        const std::int64_t taps = spec.kernel_size.height * spec.kernel_size.width;
+        return {item / taps * 4 + lane, item % taps};
+    }
     if (tile.channels % 4 == 0) return {item % (tile.channels / 4) * 4 + lane, item / (tile.channels / 4)};
     const std::int64_t line_items = ceil_divide(spec.kernel_size.width, 4), line = item / line_items;
     const std::int64_t kx = item % line_items * 4 + lane;
@@ -99,7 +103,7 @@ std::vector<std::byte> HopperGemmFamily::pack(const ModelSpec& spec, const Tile&
         for (std::int64_t chunk = 0; chunk < chunks; ++chunk) {
             for (std::int64_t k = 0; k < 8 * steps; ++k) {
                 const Place at = place(spec, gemm, k);
-                const std::int64_t channel = chunk * gemm.channels + at.channel;
+                const std::int64_t channel = gemm.input_channel(spec, chunk, at.channel);
                 if (at.channel < 0 || channel >= spec.in_channels) continue;  // stays zero
                 const StepPacker packer(step + k / 8 * gemm.step_bytes(spec), spec, gemm);
                 for (std::int64_t filter = 0; filter < filters; ++filter) {
@@ -122,10 +126,8 @@ Family::BlockShape HopperGemmFamily::block(const ModelSpec& spec, const Tile& ti
 LaunchGeometry HopperGemmFamily::geometry(const ModelSpec& spec, const Tile& tile, const Shape& shape,
                                           const DeviceLimits& limits) const {
     const GemmTile gemm = GemmTile::from(tile);
-    const Size2 pooled = pooled_size_unchecked(spec, shape);
     const auto [splits, layout] = gemm_launch(spec, gemm, shape, limits.multiprocessors);
-    const std::int64_t positions = shape.batch * pooled.height * pooled.width;
-    const std::int64_t tiles = ceil_divide(positions, layout.positions);
+    const std::int64_t tiles = ceil_divide(gemm.all_places(spec, shape), layout.places);
     const std::int64_t units = tiles * gemm.filter_tiles(spec);
 
     LaunchGeometry geometry;
@@ -138,7 +140,7 @@ LaunchGeometry HopperGemmFamily::geometry(const ModelSpec& spec, const Tile& til
     geometry.counter_bytes = static_cast<std::size_t>(shape.batch) * sizeof(unsigned);
     geometry.partial_bytes = static_cast<std::size_t>((shape.batch + tiles) * gemm.filter_tiles(spec) * splits) * sizeof(double);
     geometry.layout = {units,
-                       layout.positions,
+                       layout.places,
                        (layout.by_rows ? 1 : 0) | splits << 1,
                        layout.pitch,
                        layout.phase_stride,

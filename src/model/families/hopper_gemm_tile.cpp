@@ -2,7 +2,11 @@
 #include "model/families/hopper_gemm_tile.hpp"
 
 #include <algorithm>
+#include <array>
 #include <numeric>
+#include <set>
+#include <tuple>
+#include <utility>
 
 #include "model/geometry.hpp"
 #include "support/rounding.hpp"
@@ -26,6 +30,28 @@ constexpr std::int64_t pixel_slack = 12;
 /// The next number from `value` on that leaves `remainder` modulo 32.
 constexpr std::int64_t up_to_bank(std::int64_t value, std::int64_t remainder) {
     return value + ((remainder - value) & 31);
+}
+
+/// The next distance of channels from `stride` on for which a warp's lanes meet the fewest banks twice: those of eight pairs of
+/// positions, `step` floats apart, in four channels, which are aligned as in memory.
+std::int64_t apart_in_banks(std::int64_t stride, std::int64_t step, const Shape& shape, bool twos_in_turn) {
+    std::int64_t best = stride, fewest = 0;
+    for (std::int64_t tried = stride; tried < stride + 32; tried += 4) {
+        std::int64_t meetings = 0;
+        for (std::int64_t alignment = 0; alignment < 4; ++alignment) {
+            std::array<std::int64_t, 32> lanes{};
+            for (std::int64_t lane = 0; lane < 32; ++lane) {
+                const std::int64_t channel = lane % 4;
+                const std::int64_t shift =
+                    (alignment + (twos_in_turn ? channel % 2 : channel) * (shape.height * shape.width % 4)) % 4;
+                meetings += lanes[static_cast<std::size_t>((lane / 4 * step + channel * tried + shift) % 32)]++;
+            }
+        }
+        if (tried > stride && meetings >= fewest) continue;
+        best = tried;
+        fewest = meetings;
+    }
+    return best;
 }
 
 }  // namespace
@@ -54,6 +80,29 @@ GemmColumn::GemmColumn(const ModelSpec& spec) {
     phases = columns.step % 2 == 1 && have_registers ? columns.phases() : 1;
     loads = (phases == 1 ? 0 : columns.last_residue()) + spec.stride.width * (spec.pool_kernel_size.width - 1) + 1;
     kept_lines = std::max<std::int64_t>(0, group_lines - rows.step);
+}
+
+GemmWindows::GemmWindows(const ModelSpec& spec) {
+    const auto used = [](const Size2& size, const Size2& pool, const Size2& stride, const Size2& dilation, bool across) {
+        std::set<std::int64_t> starts, pixels;
+        const std::int64_t taps = across ? size.width : size.height, length = across ? pool.width : pool.height;
+        const std::int64_t step = across ? stride.width : stride.height, apart = across ? dilation.width : dilation.height;
+        for (std::int64_t tap = 0; tap < taps; ++tap) {
+            for (std::int64_t position = 0; position < (across ? 2 : 1); ++position) {
+                starts.insert(position * step * length + tap * apart);
+            }
+        }
+        for (const std::int64_t start : starts) {
+            for (std::int64_t d = 0; d < length; ++d) pixels.insert(start + d * step);
+        }
+        return std::pair{static_cast<std::int64_t>(starts.size()), static_cast<std::int64_t>(pixels.size())};
+    };
+    lines = used(spec.kernel_size, spec.pool_kernel_size, spec.stride, spec.dilation, false).second;
+    std::tie(boxes, columns) = used(spec.kernel_size, spec.pool_kernel_size, spec.stride, spec.dilation, true);
+}
+
+std::int64_t GemmWindows::registers(const ModelSpec& spec, const GemmTile& tile) const {
+    return tile.filters + 12 * tile.long_steps(spec) + spec.pool_kernel_size.height * boxes + columns + 16;
 }
 
 GemmTile GemmTile::from(const Tile& tile) {
@@ -96,6 +145,17 @@ std::int64_t GemmTile::chunks(const ModelSpec& spec) const {
     return ceil_divide(spec.in_channels, channels);
 }
 
+std::int64_t GemmTile::input_channel(const ModelSpec& spec, std::int64_t chunk, std::int64_t channel) const {
+    const std::int64_t place = chunk * channels + channel;
+    if (!twos_in_turn(spec)) return place;
+    return place / 8 * 8 + place / 4 % 2 * 2 + place / 2 % 2 * 4 + place % 2;
+}
+
+std::int64_t GemmTile::all_places(const ModelSpec& spec, const Shape& shape) const {
+    const Size2 pooled = pooled_size_unchecked(spec, shape);
+    return shape.batch * pooled.height * row_places(pooled.width);
+}
+
 std::int64_t GemmTile::chunk_items(const ModelSpec& spec) const {
     if (channels % 4 == 0) return channels / 4 * spec.kernel_size.height * spec.kernel_size.width;
     return channels * spec.kernel_size.height * ceil_divide(spec.kernel_size.width, 4);
@@ -120,9 +180,10 @@ std::int64_t GemmTile::bias_bytes(const ModelSpec& spec) const {
 }
 
 std::int64_t GemmTile::shared_bytes(const ModelSpec& spec) const {
-    std::int64_t bytes = round_up(8 * (2 * stages + 2 * pixel_stages + 8), 16);                   // barriers
-    bytes += std::int64_t{8} * 32 + 48 + most_runs * 16 + (pixel_stages + 1) * most_blocks * 32;  // units, share, runs, blocks
-    bytes = round_up(bytes + 2 * positions() * 4, 128);                                           // position sums
+    std::int64_t bytes = round_up(8 * (2 * stages + 2 * pixel_stages + 8), 16);  // barriers
+    bytes += std::int64_t{8} * 32 + 48 + most_runs * 16;                         // units, share, runs
+    if (has_maps()) bytes += (pixel_stages + 1) * most_blocks * 32;
+    bytes = round_up(bytes + 2 * places() * 4, 128);  // their sums
     bytes = round_up(bytes + pixel_stages * pixel_floats * 4, 128);
     bytes = round_up(bytes + 2 * map_floats * 4, 128);
     return bytes + stages * long_steps(spec) * step_bytes(spec);
@@ -130,23 +191,23 @@ std::int64_t GemmTile::shared_bytes(const ModelSpec& spec) const {
 
 std::int64_t GemmTile::reserve(const ModelSpec& spec, const Shape& shape, std::int64_t bytes) {
     const GemmLayout least = GemmLayout::least(spec, *this);
-    for (std::int64_t at_once = positions(); at_once >= 8; at_once -= 8) {
+    for (std::int64_t at_once = places(); at_once >= 8; at_once -= 8) {
         const GemmLayout layout(spec, *this, shape, at_once);
-        map_floats = round_up(std::max(least.map_floats, layout.map_floats), 32);
+        map_floats = has_maps() ? round_up(std::max(least.map_floats, layout.map_floats), 32) : 0;
         pixel_floats = round_up(std::max(least.pixel_floats, layout.pixel_floats), 32);
-        if (layout.is_listable() && shared_bytes(spec) <= bytes) return at_once;
+        if (layout.is_listable(*this) && shared_bytes(spec) <= bytes) return at_once;
     }
     return 0;
 }
 
 void GemmTile::fill(const ModelSpec& spec, std::int64_t bytes) {
     const std::int64_t used = 4 * (pixel_stages * pixel_floats + 2 * map_floats), left = bytes - shared_bytes(spec);
-    map_floats += map_floats * left / used / 32 * 32;
+    if (has_maps()) map_floats += map_floats * left / used / 32 * 32;
     pixel_floats += pixel_floats * left / used / 32 * 32;
 }
 
 bool GemmTile::can_split() const {
-    return pixel_stages * pixel_floats + 2 * map_floats >= positions() * filters;
+    return pixel_stages * pixel_floats + 2 * map_floats >= 64 * warpgroups * filters;
 }
 
 bool GemmTile::weights_stay(const ModelSpec& spec) const {
@@ -182,52 +243,55 @@ std::int64_t GemmTile::needed_builder_registers(const ModelSpec& spec) const {
 }
 
 std::int64_t GemmTile::wished_registers(const ModelSpec& spec) const {
-    return filters + 12 * long_steps(spec) + 32;
+    return filters + 12 * long_steps(spec) + (has_maps() ? 32 : 80);
 }
 
-GemmLayout::GemmLayout(const ModelSpec& spec, const GemmTile& tile, const Shape& shape, std::int64_t positions_)
-    : positions(positions_) {
+GemmLayout::GemmLayout(const ModelSpec& spec, const GemmTile& tile, const Shape& shape, std::int64_t places_) : places(places_) {
     const GemmAxis rows_axis = gemm_rows(spec), columns_axis = gemm_columns(spec);
     const Size2 pooled = pooled_size_unchecked(spec, shape), window = window_size(spec);
-    by_rows = pooled.width > positions;
-    const std::int64_t rows = lines_touched(positions, pooled.width);
-    const std::int64_t images = lines_touched(positions, pooled.height * pooled.width);
+    const std::int64_t width = tile.row_places(pooled.width);
+    by_rows = width > places;
+    const std::int64_t rows = lines_touched(places, width);
+    const std::int64_t images = lines_touched(places, pooled.height * width);
     const std::int64_t segments = by_rows ? rows : std::min(rows, images);
 
     groups = rows + segments * rows_axis.reach();
-    blocks = (groups + segments * (tile.map_rows - 1)) / tile.map_rows;
+    const std::int64_t map_rows = std::max<std::int64_t>(1, tile.map_rows);
+    blocks = (groups + segments * (map_rows - 1)) / map_rows;
     // All segments but one end in a block that is half full.
-    const std::int64_t usual_segments = by_rows ? rows : ceil_divide(positions, pooled.height * pooled.width);
+    const std::int64_t usual_segments = by_rows ? rows : ceil_divide(places, pooled.height * width);
     const std::int64_t usual_groups = rows + usual_segments * rows_axis.reach();
-    usual_blocks = ceil_divide(2 * usual_groups + (usual_segments - 1) * (tile.map_rows - 1), 2 * tile.map_rows);
-    pitch = (by_rows ? positions : pooled.width) + columns_axis.reach();
+    usual_blocks = ceil_divide(2 * usual_groups + (usual_segments - 1) * (map_rows - 1), 2 * map_rows);
+    pitch = (by_rows ? places : width) + columns_axis.reach();
     runs = segments * (by_rows ? window.height : 1);
     phase_stride = groups * rows_axis.phases() * pitch;
     const std::int64_t phases = columns_axis.phases();
     if (phases > 1) phase_stride = up_to_bank(phase_stride, 32 / phases);
     channel_stride = phase_stride * phases;
     if (tile.channels % 4 == 0) channel_stride = up_to_bank(channel_stride, 8);
-    map_floats = channel_stride * tile.channels;
+    map_floats = tile.has_maps() ? channel_stride * tile.channels : 0;
 
     // A copy's ends reach up to three floats beyond a row's pixels.
-    const std::int64_t needed = (positions - 1) * columns_axis.step + window.width + 6;
+    const std::int64_t needed = (places * tile.place_positions() - 1) * columns_axis.step + window.width + 6;
     pixel_pitch = by_rows ? needed + ((shape.width - needed) & 3) : shape.width;
     lines = rows * rows_axis.step + segments * std::max<std::int64_t>(0, window.height - rows_axis.step);
     pixel_channel_stride = round_up(lines * pixel_pitch + pixel_slack * segments, 4);
+    if (!tile.has_maps())
+        pixel_channel_stride = apart_in_banks(pixel_channel_stride, 2 * columns_axis.step, shape, tile.twos_in_turn(spec));
     pixel_floats = pixel_channel_stride * tile.channels;
 }
 
-bool GemmLayout::is_listable() const {
-    return runs <= most_runs && blocks <= most_blocks;
+bool GemmLayout::is_listable(const GemmTile& tile) const {
+    return runs <= most_runs && (blocks <= most_blocks || !tile.has_maps());
 }
 
 bool GemmLayout::fits(const GemmTile& tile) const {
-    return map_floats <= tile.map_floats && pixel_floats <= tile.pixel_floats && is_listable();
+    return map_floats <= tile.map_floats && pixel_floats <= tile.pixel_floats && is_listable(tile);
 }
 
 GemmLayout GemmLayout::largest(const ModelSpec& spec, const GemmTile& tile, const Shape& shape) {
-    GemmLayout layout(spec, tile, shape, tile.positions());
-    while (layout.positions > 8 && !layout.fits(tile)) layout = GemmLayout(spec, tile, shape, layout.positions - 8);
+    GemmLayout layout(spec, tile, shape, tile.places());
+    while (layout.places > 8 && !layout.fits(tile)) layout = GemmLayout(spec, tile, shape, layout.places - 8);
     return layout;
 }
 
@@ -235,12 +299,13 @@ GemmLayout GemmLayout::shrunk(const ModelSpec& spec, const GemmTile& tile, const
     // Smaller tiles that need no more rounds have smaller maps, above all if they are whole rows or images.
     GemmLayout best = *this;
     const Size2 pooled = pooled_size_unchecked(spec, shape);
-    const std::int64_t area = pooled.height * pooled.width, all = shape.batch * area, filter_tiles = tile.filter_tiles(spec);
-    const std::int64_t rounds = ceil_divide(ceil_divide(all, positions) * filter_tiles, units_at_once);
+    const std::int64_t width = tile.row_places(pooled.width), area = pooled.height * width;
+    const std::int64_t all = shape.batch * area, filter_tiles = tile.filter_tiles(spec);
+    const std::int64_t rounds = ceil_divide(ceil_divide(all, places) * filter_tiles, units_at_once);
     const std::int64_t share = ceil_divide(all, std::max<std::int64_t>(1, rounds * units_at_once / filter_tiles));
     const std::int64_t least = std::max<std::int64_t>(8, share);
-    for (const std::int64_t fewer : {least, round_up(least, pooled.width), round_up(least, area)}) {
-        if (fewer > tile.positions()) continue;
+    for (const std::int64_t fewer : {least, round_up(least, width), round_up(least, area)}) {
+        if (fewer > tile.places()) continue;
         const GemmLayout layout(spec, tile, shape, fewer);
         if (layout.fits(tile) && layout.groups < best.groups && layout.runs <= best.runs) best = layout;
     }
@@ -248,11 +313,11 @@ GemmLayout GemmLayout::shrunk(const ModelSpec& spec, const GemmTile& tile, const
 }
 
 GemmLayout GemmLayout::least(const ModelSpec& spec, const GemmTile& tile) {
-    // Wider rows of positions than 8 are segments by themselves, and taller images than 8 are one or two.
+    // Wider rows of places than 8 are segments by themselves, and taller images than 8 are one or two.
     const Size2 window = window_size(spec);
     const GemmAxis rows_axis = gemm_rows(spec), columns_axis = gemm_columns(spec);
     GemmLayout most(spec, tile, {1, window.height, window.width}, 8);
-    for (std::int64_t width = 1; width <= 9; ++width) {
+    for (std::int64_t width = 1; width <= 9 * tile.place_positions(); ++width) {
         for (std::int64_t height = 1; height <= 9; ++height) {
             // The most pixels that give so many positions.
             const Shape shape{.batch = 1,

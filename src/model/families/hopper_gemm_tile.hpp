@@ -58,7 +58,7 @@ struct GemmTile {
     [[nodiscard]] Tile render(const ModelSpec& spec) const;
 
     /// Sets `map_floats` and `pixel_floats` so that tiles at this shape are as large as `bytes` of shared memory allow, and
-    /// returns how many positions they have: 0 if not even the least that every shape needs fits.
+    /// returns how many places they have: 0 if not even the least that every shape needs fits.
     std::int64_t reserve(const ModelSpec& spec, const Shape& shape, std::int64_t bytes);
 
     /// Shares out what is left of `bytes` between maps and pixels, for shapes that have longer rows.
@@ -67,7 +67,18 @@ struct GemmTile {
     /// Whether it has a place where the sums of a cluster's blocks can meet.
     [[nodiscard]] bool can_split() const;
 
-    [[nodiscard]] std::int64_t positions() const { return 64 * warpgroups; }
+    /// Without maps (`map_rows` is 0) consumers sum boxes from pixels, for pairs of neighbouring positions.
+    [[nodiscard]] bool has_maps() const { return map_rows > 0; }
+    [[nodiscard]] std::int64_t place_positions() const { return has_maps() ? 1 : 2; }
+    [[nodiscard]] std::int64_t places() const { return 64 * warpgroups / place_positions(); }
+    /// Places in a row of so many positions: the last pair may overlap the one before.
+    [[nodiscard]] std::int64_t row_places(std::int64_t positions) const {
+        return (positions + place_positions() - 1) / place_positions();
+    }
+    /// Which channel of the input a chunk has where, which may be past the last.
+    [[nodiscard]] std::int64_t input_channel(const ModelSpec& spec, std::int64_t chunk, std::int64_t channel) const;
+    [[nodiscard]] bool twos_in_turn(const ModelSpec& spec) const { return !has_maps() && spec.in_channels % 8 == 0; }
+    [[nodiscard]] std::int64_t all_places(const ModelSpec& spec, const Shape& shape) const;
     [[nodiscard]] std::int64_t threads() const { return 128 * (warpgroups + builders); }
     [[nodiscard]] std::int64_t filter_tiles(const ModelSpec& spec) const;
     [[nodiscard]] std::int64_t chunks(const ModelSpec& spec) const;
@@ -87,10 +98,20 @@ struct GemmTile {
     [[nodiscard]] std::int64_t needed_builder_registers(const ModelSpec& spec) const;  ///< with all its lines' sums, about
 };
 
+/// What a consumer thread reads and sums where there are no maps: for two neighbouring positions, in one channel.
+struct GemmWindows {
+    std::int64_t lines;    ///< of pixels
+    std::int64_t columns;  ///< of them, in each line
+    std::int64_t boxes;    ///< columns of boxes
+    explicit GemmWindows(const ModelSpec& spec);
+    /// That a consumer needs, about.
+    [[nodiscard]] std::int64_t registers(const ModelSpec& spec, const GemmTile& tile) const;
+};
+
 /// The tiles of positions and the box map for a run-time shape: kernel_templates/hopper_gemm_units.cuh
 /// says what each is.
 struct GemmLayout {
-    std::int64_t positions = 0;                                    ///< of a tile
+    std::int64_t places = 0;                                       ///< of a tile
     bool by_rows = false;                                          ///< a segment is what a tile has of one row, not of one image
     std::int64_t groups = 0;                                       ///< of rows in the map, at most
     std::int64_t blocks = 0;                                       ///< of groups, at most
@@ -101,8 +122,8 @@ struct GemmLayout {
     std::int64_t pixel_pitch = 0, pixel_channel_stride = 0;
     std::int64_t map_floats = 0, pixel_floats = 0;
 
-    /// For tiles of just so many positions.
-    GemmLayout(const ModelSpec& spec, const GemmTile& tile, const Shape& shape, std::int64_t positions);
+    /// For tiles of just so many places.
+    GemmLayout(const ModelSpec& spec, const GemmTile& tile, const Shape& shape, std::int64_t places);
     /// For the largest tiles that fit.
     [[nodiscard]] static GemmLayout largest(const ModelSpec& spec, const GemmTile& tile, const Shape& shape);
     /// For smaller ones, if no more rounds of `units_at_once` are needed for them.
@@ -110,7 +131,7 @@ struct GemmLayout {
                                     std::int64_t units_at_once) const;
     [[nodiscard]] bool fits(const GemmTile& tile) const;
     /// No more runs and blocks than the kernel has room for.
-    [[nodiscard]] bool is_listable() const;
+    [[nodiscard]] bool is_listable(const GemmTile& tile) const;
     /// What must fit so that tiles of 8 positions do, whatever the shape: the largest of each.
     [[nodiscard]] static GemmLayout least(const ModelSpec& spec, const GemmTile& tile);
 };

@@ -75,7 +75,7 @@ TEST_CASE("The planner takes for each benchmark shape the family that was measur
         {"mid", "hopper_shift"},
         {"stem", "positions 192, filters 64, splits 1, channels 1"},
         {"deep", "positions 64, filters 128, splits 8, channels 8"},
-        {"odd", "positions 128, filters 32, splits 1, channels 4"},
+        {"odd", "positions 192, filters 32, splits 1, channels 4"},
         {"vdeep", "hopper_shift"},
         {"pool1", "hopper_stream"},
     };
@@ -89,7 +89,7 @@ TEST_CASE("The planner takes for each benchmark shape the family that was measur
             continue;
         }
         const GemmTile tile = GemmTile::from(plan.candidate.tile);
-        CHECK(expected.at(benchmark.name) == fmt::format("positions {}, filters {}, splits {}, channels {}", tile.positions(),
+        CHECK(expected.at(benchmark.name) == fmt::format("positions {}, filters {}, splits {}, channels {}", 64 * tile.warpgroups,
                                                          tile.filters, tile.splits, tile.channels));
     }
 }
@@ -145,7 +145,7 @@ TEST_CASE("A Hopper gemm tile that fits its shape is not cut short, and any othe
             const GemmLayout layout = gemm_launch(mid(), tile, shape, 132).layout;
             CHECK(layout.map_floats <= tile.map_floats);
             CHECK(layout.pixel_floats <= tile.pixel_floats);
-            CHECK(layout.is_listable());
+            CHECK(layout.is_listable(tile));
         }
     }
 }
@@ -157,6 +157,7 @@ TEST_CASE("A kernel that was not told its shape divides the channels where tiles
     for (const Candidate& candidate : family.candidates(deep, Arch::sm_90a)) {
         const GemmTile tile = GemmTile::from(candidate.tile);
         INFO(to_string(candidate.tile));
+        if (!tile.has_maps()) continue;
         CHECK(tile.splits == 0);
         std::int64_t last = 0;
         for (const std::int64_t batch : {1, 8, 30, 100, 400, 3000}) {
@@ -175,22 +176,26 @@ TEST_CASE("A kernel that was not told its shape divides the channels where tiles
 }
 
 TEST_CASE("Tiles of a launch are no larger than the rounds need, and whole rows or images where that is free") {
-    const auto tiles_of = [](const ModelSpec& spec, const Shape& shape, std::int64_t warpgroups) {
+    const auto tiles_of = [](const ModelSpec& spec, const Shape& shape, std::int64_t warpgroups, bool with_maps = true) {
         ModelSpec expecting = spec;
         expecting.expected = shape;
         auto candidates = HopperGemmFamily().candidates(expecting, Arch::sm_90a);
-        std::erase_if(candidates, [&](const Candidate& each) { return tile_value(each.tile, "warpgroups") != warpgroups; });
+        std::erase_if(candidates, [&](const Candidate& each) {
+            return tile_value(each.tile, "warpgroups") != warpgroups || GemmTile::from(each.tile).has_maps() != with_maps;
+        });
         const auto best = std::min_element(candidates.begin(), candidates.end(), [](const Candidate& a, const Candidate& b) {
             return a.predicted_us < b.predicted_us;
         });
         return gemm_launch(spec, GemmTile::from(best->tile), shape, 132).layout;
     };
-    CHECK(tiles_of(mid(), {32, 56, 56}, 2).positions == 108);  // 183 tiles of 128 would take two rounds as well; rows have 27
+    CHECK(tiles_of(mid(), {32, 56, 56}, 2).places == 108);  // 183 tiles of 128 would take two rounds as well; rows have 27
     const ModelSpec odd{.in_channels = 16, .out_channels = 32, .kernel_size = 5, .pool_kernel_size = 3};
-    CHECK(tiles_of(odd, {64, 127, 131}, 2).positions == 126);  // three rows of 42
-    CHECK(tiles_of(odd, {64, 127, 131}, 2).groups == 5);       // and one more for each image
+    CHECK(tiles_of(odd, {64, 127, 131}, 2).places == 126);        // three rows of 42
+    CHECK(tiles_of(odd, {64, 127, 131}, 2).groups == 5);          // and one more for each image
+    CHECK(tiles_of(odd, {64, 127, 131}, 3, false).places == 84);  // four rows of 21 pairs
+    CHECK(tiles_of(odd, {64, 127, 134}, 3, false).places == 88);  // the last pair of 43 positions overlaps the one before
     const ModelSpec deep{.in_channels = 256, .out_channels = 256, .kernel_size = 3, .pool_kernel_size = 4};
-    CHECK(tiles_of(deep, {8, 28, 28}, 1).positions <= 48);
+    CHECK(tiles_of(deep, {8, 28, 28}, 1).places <= 48);
 }
 
 TEST_CASE("Few positions are divided into small tiles, so that more blocks share the work") {
@@ -198,7 +203,7 @@ TEST_CASE("Few positions are divided into small tiles, so that more blocks share
     spec.expected = Shape{32, 28, 28};  // one position an image
     for (const Candidate& candidate : HopperGemmFamily().candidates(spec, Arch::sm_90a)) {
         INFO(to_string(candidate.tile));
-        CHECK(gemm_launch(spec, GemmTile::from(candidate.tile), *spec.expected, 132).layout.positions == 8);
+        CHECK(gemm_launch(spec, GemmTile::from(candidate.tile), *spec.expected, 132).layout.places == 8);
     }
 }
 
@@ -275,9 +280,9 @@ TEST_CASE("Geometry: a wave of blocks at most, whole clusters, and room for ever
         CHECK(geometry.grid % tile.splits == 0);
         CHECK((tile.splits > 1 || geometry.grid <= 132));
         CHECK(geometry.counter_bytes == 32 * sizeof(unsigned));
-        CHECK(geometry.layout[1] <= tile.positions());
+        CHECK(geometry.layout[1] <= tile.places());
         const std::int64_t tiles = geometry.layout[0] / tile.filter_tiles(mid());
-        CHECK(tiles * geometry.layout[1] >= 32 * 27 * 27);
+        CHECK(tiles * geometry.layout[1] >= 32 * 27 * (tile.has_maps() ? 27 : 14));
     }
 }
 
@@ -288,6 +293,45 @@ TEST_CASE("Rounding to TF32 and bf16 keeps 11 and 8 bits") {
     CHECK(round_to_bf16(1.0) == 0x3f80);
     CHECK(round_to_bf16(1.0 + 0x1p-9) == 0x3f80);
     CHECK(round_to_bf16(-0x1.ffp127) == 0xff7f);  // not infinite
+}
+
+TEST_CASE("Without maps a thread reads what two neighbouring positions need, and there are such tiles where nothing is padded") {
+    const GemmWindows odd({.in_channels = 16, .out_channels = 32, .kernel_size = 5, .pool_kernel_size = 3});
+    CHECK(odd.lines == 7);
+    CHECK(odd.columns == 10);
+    CHECK(odd.boxes == 8);  // five taps of one, five of the other, two of them the same
+    const GemmWindows apart({.in_channels = 16, .out_channels = 32, .kernel_size = 2, .pool_kernel_size = 2, .stride = 3});
+    CHECK(apart.lines == 4);
+    CHECK(apart.columns == 8);
+    CHECK(apart.boxes == 4);
+
+    ModelSpec spec{.in_channels = 16, .out_channels = 32, .kernel_size = 5, .pool_kernel_size = 3};
+    const auto without_maps = [&] {
+        const auto candidates = HopperGemmFamily().candidates(spec, Arch::sm_90a);
+        return std::any_of(candidates.begin(), candidates.end(),
+                           [](const Candidate& each) { return !GemmTile::from(each.tile).has_maps(); });
+    };
+    CHECK(without_maps());
+    spec.padding = 1;
+    CHECK_FALSE(without_maps());
+}
+
+TEST_CASE("Without maps chunks take channels by twos in turn, each of them once") {
+    const ModelSpec even{.in_channels = 16, .out_channels = 32, .kernel_size = 3, .pool_kernel_size = 2};
+    const ModelSpec rest{.in_channels = 12, .out_channels = 32, .kernel_size = 3, .pool_kernel_size = 2};
+    for (const std::int64_t channels : {4, 8}) {
+        const GemmTile tile{.filters = 32, .channels = channels, .map_rows = 0};
+        std::set<std::int64_t> seen;
+        for (std::int64_t place = 0; place < 16; ++place) {
+            seen.insert(tile.input_channel(even, place / channels, place % channels));
+            CHECK(tile.input_channel(rest, place / channels, place % channels) == place);
+        }
+        CHECK(seen.size() == 16);
+        CHECK(*seen.rbegin() == 15);
+        CHECK(tile.input_channel(even, 0, 1) == 1);
+        CHECK(tile.input_channel(even, 0, 2) == 4);
+        CHECK(tile.input_channel(even, 4 / channels, 4 % channels) == 2);
+    }
 }
 
 }  // namespace kiln
