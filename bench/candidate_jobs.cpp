@@ -70,7 +70,7 @@ Job make_job(CandidateSpec candidate, const Selection& selection, const Arch& ar
     return job;
 }
 
-void compile(std::vector<Job>& jobs, const Arch& arch) {
+void compile(std::span<Job> jobs, const Arch& arch) {
     struct Task {
         Job* job;
         const Plan* plan;

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <map>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -37,7 +38,7 @@ struct Job {
 
 [[nodiscard]] Job make_job(CandidateSpec candidate, const Selection& selection, const Arch& arch);
 
-/// Compiles all candidates into the cache, on every core.
-void compile(std::vector<Job>& jobs, const Arch& arch);
+/// Compiles their candidates into the cache, on every core.
+void compile(std::span<Job> jobs, const Arch& arch);
 
 }  // namespace kiln::bench

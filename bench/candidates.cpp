@@ -8,8 +8,10 @@
 //     bench_candidates --compile-only sm_90a             fills the cache for a run on another machine
 //     bench_candidates --replay candidates.json          what today's cost models would have chosen among what was measured
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <iostream>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -70,27 +72,34 @@ std::vector<Job> make_jobs(const Arguments& arguments, const Arch& arch) {
     return jobs;
 }
 
+/// Whole or not at all: a run that is cut off keeps what it had measured.
 void write(const std::string& path, const driver::Device& device, const Arch& arch, const Json& results) {
     if (path.empty()) return;
     Json document{{"kind", "candidates"}};
     document.update(provenance(device));
     document.update({{"arch", arch.name()}, {"summary", summary(results)}, {"specs", results}});
-    std::ofstream file(path);
+    const std::string part = path + ".part";
+    std::ofstream file(part);
     file << document.dump(1) << '\n';
-    if (!file.flush()) throw std::runtime_error("cannot write " + path);
+    file.close();
+    if (!file) throw std::runtime_error("cannot write " + part);
+    std::filesystem::rename(part, path);
 }
 
 int measure(const Arguments& arguments) {
     const driver::Context context = value_or_throw(driver::Context::retain(0));
     const Arch arch = value_or_throw(driver::arch_of(context.device()));
     std::vector<Job> jobs = make_jobs(arguments, arch);
-    compile(jobs, arch);
-    fmt::print("compiled\n");
+    constexpr std::size_t jobs_at_once = 8;  // enough kernels for every core, and the first times are there soon
     Json results = Json::array();
-    for (const Job& job : jobs) {
-        results.push_back(measure_job(context, job, arguments.rounds));
-        print_line(results.back());
-        write(arguments.out, context.device(), arch, results);  // what is there when somebody's patience ends
+    for (std::size_t first = 0; first < jobs.size(); first += jobs_at_once) {
+        const std::span<Job> some = std::span(jobs).subspan(first, std::min(jobs_at_once, jobs.size() - first));
+        compile(some, arch);
+        for (const Job& job : some) {
+            results.push_back(measure_job(context, job, arguments.rounds));
+            print_line(results.back());
+            write(arguments.out, context.device(), arch, results);
+        }
     }
     const Json told = summary(results);
     fmt::print("{}\n", told.dump());
