@@ -31,7 +31,7 @@ using Tile = std::vector<Constant>;
 struct Candidate {
     Tile tile;
     double predicted_us = 0;  ///< at the expected shape, or the default one
-    std::string limiter;      ///< the slowest unit: "memory", "tensor", "fma", "shared", "latency"
+    std::string limiter;      ///< the slowest unit: "memory", "tensor", "fma", "shared", "L2", "latency"
 };
 
 /// What a launch may use; asked of the driver once per model.

@@ -90,9 +90,9 @@ struct ChunkCost {
             builders = 1.1 * instructions * static_cast<double>(tile.warpgroups);
             consumers += 1.3 * instructions;
         }
-        // One warp feeds pixels, one weights.
         // From L2, with every multiprocessor at it.
         weights = tile.weights_stay(spec) ? 0 : steps * static_cast<double>(tile.step_bytes(spec)) / 36;
+        // One warp feeds pixels, one weights.
         feeders = std::max(23 * static_cast<double>(layout.runs * tile.channels), (tile.weights_stay(spec) ? 90 : 210) * batches);
     }
 
@@ -105,6 +105,7 @@ struct ChunkCost {
     /// Until the first chunk has gone through all of them.
     [[nodiscard]] double fill_cycles() const { return 0.49 * (consumers + builders + feeders); }
     [[nodiscard]] std::string limiter() const {
+        if (weights > std::max({tensor, consumers, builders, feeders})) return "L2";
         if (tensor >= std::max({consumers, builders, feeders})) return "tensor";
         return builders >= std::max(consumers, feeders) ? "shared" : "latency";
     }
