@@ -187,8 +187,8 @@ constexpr bool is_accurate_chain =
         ? chunk_steps <= 9  // as in hopper_stream
         : products == Products::tf32_corrected_by_tf32 && 5 * chunk_steps + chunks <= 38 + ceil_divide(in_channels * taps, 32);
 constexpr int chain_registers = filters + 4 * (chunk_steps + long_steps) + (lanes_are_channels ? 24 : 8);
-constexpr bool is_one_chain =
-    is_accurate_chain && batches > 1 && weights_stay&& filters <= 64 && moves_registers&& chain_registers <= consumer_registers;
+constexpr bool has_registers_for_one_chain = chain_registers <= consumer_registers && moves_registers;
+constexpr bool is_one_chain = has_registers_for_one_chain && is_accurate_chain && batches > 1 && filters <= 64 && weights_stay;
 
 /// chain += the products of rounded values of a chunk's batches from `batch` on.
 template <int batch>
@@ -411,7 +411,7 @@ __device__ __forceinline__ void multiply_maps(const ForwardArguments& arguments,
     }
 }
 
-/// A consumer's life where there are no maps.
+/// A consumer's life where there are no maps, and blocks share no channels.
 __device__ __forceinline__ void multiply_windows(const ForwardArguments& arguments, unsigned char* shared) {
     const Layout layout(arguments);
     const Share& share = Share::in(shared);
@@ -450,12 +450,7 @@ __device__ __forceinline__ void multiply_windows(const ForwardArguments& argumen
 
         const int filter_tile = Share::filter_tile(share.unit(before));
         const unsigned sums_place = before % 2, sums_parity = before / 2 % 2;
-        RowSums row_sums;
-        if (Share::splits_of(arguments) == 1) {
-            row_sums = activate_own(sums, bias, filter_tile);
-        } else if constexpr (most_splits > 1) {
-            row_sums = activate_shared(sums, bias, filter_tile, share, shared_address(shared + pixels_at));
-        }
+        RowSums row_sums = activate_own(sums, bias, filter_tile);
         row_sums.add_lanes();
         mbarrier_wait_parity(barriers.sums_empty + 8 * sums_place, sums_parity ^ 1);
         if (lane % 4 == 0) {

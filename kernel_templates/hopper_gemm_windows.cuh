@@ -47,6 +47,7 @@ struct Windows {
     static constexpr int fours = ceil_divide(chunk_channels, 4);  // the thread has a channel of each
     static_assert(has_maps || lanes_are_channels);
     static_assert(has_maps || (padding_h == 0 && padding_w == 0));
+    static_assert(has_maps || fixed_splits == 1);
 
     const float* corners[fours];  // the pair's first pixels
     int pitch;
