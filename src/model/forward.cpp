@@ -58,20 +58,25 @@ Result<void> Model::State::check_workspace(const Shape& shape, const Workspace::
                 owner->ordinal, context.device().ordinal);
 }
 
+ForwardArguments Model::State::arguments(const float* x, float* y, const Shape& shape, const LaunchGeometry& geometry,
+                                         CUdeviceptr scratch, std::size_t counters_offset) const {
+    const Size2 pooled = pooled_size_unchecked(spec, shape);
+    return {.x = x,
+            .weights = weights.pointer(),
+            .y = y,
+            .counters = reinterpret_cast<void*>(scratch + counters_offset),
+            .partials = reinterpret_cast<void*>(scratch),
+            .batch = shape.batch,
+            .height = static_cast<std::int32_t>(shape.height),
+            .width = static_cast<std::int32_t>(shape.width),
+            .pooled_height = static_cast<std::int32_t>(pooled.height),
+            .pooled_width = static_cast<std::int32_t>(pooled.width),
+            .layout = geometry.layout};
+}
+
 Result<KernelParameter> Model::State::parameter(const float* x, float* y, const Shape& shape, const LaunchGeometry& geometry,
                                                 CUdeviceptr scratch, std::size_t counters_offset) const {
-    const Size2 pooled = pooled_size_unchecked(spec, shape);
-    KernelParameter parameter{.forward = {.x = x,
-                                          .weights = weights.pointer(),
-                                          .y = y,
-                                          .counters = reinterpret_cast<void*>(scratch + counters_offset),
-                                          .partials = reinterpret_cast<void*>(scratch),
-                                          .batch = shape.batch,
-                                          .height = static_cast<std::int32_t>(shape.height),
-                                          .width = static_cast<std::int32_t>(shape.width),
-                                          .pooled_height = static_cast<std::int32_t>(pooled.height),
-                                          .pooled_width = static_cast<std::int32_t>(pooled.width),
-                                          .layout = geometry.layout}};
+    KernelParameter parameter{.forward = arguments(x, y, shape, geometry, scratch, counters_offset)};
     if (geometry.input_box.columns == 0 || reinterpret_cast<std::uintptr_t>(x) % 16 != 0) return parameter;
     auto map = driver::encode_tensor_map(context.cuda(), input_boxes(x, spec, shape, geometry.input_box));
     if (!map) return pass_on(map);

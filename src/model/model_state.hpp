@@ -40,6 +40,8 @@ struct __attribute__((visibility("hidden"))) Model::State {
                                                     CUdeviceptr scratch, std::size_t counters_offset) const;
 
 private:
+    [[nodiscard]] ForwardArguments arguments(const float* x, float* y, const Shape& shape, const LaunchGeometry& geometry,
+                                             CUdeviceptr scratch, std::size_t counters_offset) const;
     [[nodiscard]] Result<void> check_forward(const float* x, const float* y, const Shape& shape) const;
     [[nodiscard]] Result<void> check_workspace(const Shape& shape, const Workspace::State* workspace,
                                                const LaunchGeometry& needed) const;
