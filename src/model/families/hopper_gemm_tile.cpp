@@ -35,21 +35,27 @@ constexpr std::int64_t up_to_bank(std::int64_t value, std::int64_t remainder) {
 /// The next distance of channels from `stride` on for which a warp's lanes meet the fewest banks twice: those of eight pairs of
 /// positions, `step` floats apart, in four channels, which are aligned as in memory.
 std::int64_t apart_in_banks(std::int64_t stride, std::int64_t step, const Shape& shape, bool twos_in_turn) {
+    // Of two channels that begin a number of banks apart: how many pairs in the one meet one in the other.
+    std::array<std::int64_t, 32> meetings{};
+    for (std::int64_t pair = 0; pair < 8; ++pair) {
+        for (std::int64_t other = 0; other < 8; ++other) ++meetings[static_cast<std::size_t>((pair - other) * step & 31)];
+    }
     std::int64_t best = stride, fewest = 0;
     for (std::int64_t tried = stride; tried < stride + 32; tried += 4) {
-        std::int64_t meetings = 0;
+        std::int64_t all = 0;
         for (std::int64_t alignment = 0; alignment < 4; ++alignment) {
-            std::array<std::int64_t, 32> lanes{};
-            for (std::int64_t lane = 0; lane < 32; ++lane) {
-                const std::int64_t channel = lane % 4;
-                const std::int64_t shift =
-                    (alignment + (twos_in_turn ? channel % 2 : channel) * (shape.height * shape.width % 4)) % 4;
-                meetings += lanes[static_cast<std::size_t>((lane / 4 * step + channel * tried + shift) % 32)]++;
+            const auto begin = [&](std::int64_t channel) {
+                const std::int64_t planes = twos_in_turn ? channel % 2 : channel;
+                return channel * tried + (alignment + planes * (shape.height * shape.width % 4)) % 4;
+            };
+            for (std::int64_t channel = 1; channel < 4; ++channel) {
+                for (std::int64_t other = 0; other < channel; ++other)
+                    all += meetings[static_cast<std::size_t>((begin(channel) - begin(other)) & 31)];
             }
         }
-        if (tried > stride && meetings >= fewest) continue;
+        if (tried > stride && all >= fewest) continue;
         best = tried;
-        fewest = meetings;
+        fewest = all;
     }
     return best;
 }
