@@ -88,7 +88,8 @@ struct ShiftChunkCost {
     [[nodiscard]] double cycles() const {
         std::array<double, 3> all{tensor, shared, builders};
         std::sort(all.begin(), all.end());
-        if (beside) return (bf16 ? 1.37 : products == 3 ? 1.25 : 1.08) * (all[2] + 0.03 * all[0]);  // measured
+        const double waits = bf16 ? 1.37 : products == 3 ? 1.25 : 1.08;  // measured: shorter batches, longer waits
+        if (beside) return waits * (all[2] + 0.03 * all[0]);
         return all[2] + 0.15 * all[1] + 0.35 * all[0];
     }
     [[nodiscard]] std::string limiter() const {
@@ -114,6 +115,20 @@ Candidate priced(const ModelSpec& spec, const ShiftTile& tile, const Shape& shap
     return {.tile = tile.render(), .predicted_us = cycles / (1000 * rates.clock_ghz), .limiter = chunk.limiter()};
 }
 
+/// As many stages of pixels, and then of weights, as there is room for; false if there are too few.
+bool choose_stages(ShiftTile& tile, const ModelSpec& spec, const Rates& rates) {
+    for (const std::int64_t pixel_stages : {4, 3, 2}) {
+        tile.pixel_stages = pixel_stages;
+        // Measured: 8 and two stages of pixels are better than 6 and three, but where corrections come in bf16.
+        for (const std::int64_t stages : {12, 10, 8, 6}) {
+            if (stages < 8 && tile.bf16_corrections == 0) break;
+            tile.stages = stages;
+            if (tile.shared_bytes(spec) <= rates.shared_bytes_per_block) return true;
+        }
+    }
+    return false;
+}
+
 /// Fills in the sizes that follow from the others; false if there is no room for them.
 bool complete(ShiftTile& tile, const ModelSpec& spec, const Shape& shape, const Rates& rates) {
     if (tile.chunk_steps(spec) > most_chunk_steps) return false;
@@ -125,19 +140,10 @@ bool complete(ShiftTile& tile, const ModelSpec& spec, const Shape& shape, const 
     while (tile.map_rows > 1 && tile.needed_builder_registers(spec) > tile.builder_registers()) --tile.map_rows;
     if (tile.needed_builder_registers(spec) > tile.builder_registers()) return false;
     const Size2 pooled = pooled_size_unchecked(spec, shape);
-    const std::int64_t most_strips = ceil_divide(pooled.width, tile.beside > 1 ? 8 : 16),
-                       most_together = tile.beside == 0 ? 8 : 0;
-    for (std::int64_t attempt = 0; attempt < most_strips * (most_together + 1); ++attempt) {
-        if (!tile.reserve(spec, shape, attempt / (most_together + 1) + 1, most_together - attempt % (most_together + 1)))
-            continue;
-        for (const std::int64_t pixel_stages : {4, 3, 2}) {
-            tile.pixel_stages = pixel_stages;
-            // Measured: 8 and two stages of pixels are better than 6 and three, but where corrections come in bf16.
-            for (const std::int64_t stages : {12, 10, 8, 6}) {
-                if (stages < 8 && tile.bf16_corrections == 0) break;
-                tile.stages = stages;
-                if (tile.shared_bytes(spec) <= rates.shared_bytes_per_block) return true;
-            }
+    const std::int64_t most_strips = ceil_divide(pooled.width, tile.beside > 1 ? 8 : 16);
+    for (std::int64_t strips = 1; strips <= most_strips; ++strips) {
+        for (std::int64_t together = tile.beside == 0 ? 8 : 0; together >= 0; --together) {
+            if (tile.reserve(spec, shape, strips, together) && choose_stages(tile, spec, rates)) return true;
         }
     }
     return false;
