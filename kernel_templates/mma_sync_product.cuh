@@ -234,8 +234,7 @@ __device__ __forceinline__ void multiply_chunk(const float (*boxes)[box_pitch], 
     }
     Operands ahead;
     ahead.load(box, weight);
-    constexpr int unrolled = unrolled_chains;
-#pragma unroll unrolled
+#pragma unroll 1
     for (int chain = first_chain; chain < whole_chains; chain += k_warps) {
         const bool is_last = chain + k_warps >= whole_chains + (rest > 0 ? 1 : 0);  // then the same are loaded again
         const unsigned next_box = is_last ? box : box + box_step, next_weight = is_last ? weight : weight + weight_step;

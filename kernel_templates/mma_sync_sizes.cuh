@@ -30,7 +30,6 @@ static_assert(!builds_apart || chunks > 1 || filter_tiles == 1);  // box sums ar
 // zero in the tensor cores, and is added to the totals, rounded to nearest, when it ends (the numerics contract).
 constexpr int chunk_steps = ceil_divide(chunk_k, 8);
 constexpr int chain_steps = static_cast<int>(spec::chain_steps);
-constexpr int unrolled_chains = 1;
 // Operands of a chain of at most 4 k-steps stay in registers, so that its small products can come first; a longer one is all of
 // k.
 constexpr bool is_one_chain = chain_steps > 4;
