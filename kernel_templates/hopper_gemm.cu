@@ -4,6 +4,7 @@
 #include "arguments.cuh"
 #include "common.cuh"
 #include "common_spec.cuh"
+#include "mbarrier.cuh"
 #include "hopper_mbarrier.cuh"
 #include "hopper_copy.cuh"
 #include "hopper_early_start.cuh"

@@ -5,6 +5,7 @@
 #include "common.cuh"
 #include "common_spec.cuh"
 #include "hopper_early_start.cuh"
+#include "mbarrier.cuh"
 #include "hopper_mbarrier.cuh"
 #include "hopper_copy.cuh"
 #include "hopper_cluster.cuh"

@@ -6,6 +6,7 @@
 #include "tile_sizes.cuh"
 #include "mma_sync_instructions.cuh"
 #include "mma_sync_sizes.cuh"
+#include "mbarrier.cuh"
 #include "mma_sync_barriers.cuh"
 #include "tile_boxes.cuh"
 #include "tile_sums.cuh"

@@ -4,11 +4,6 @@
 // The instructions that this family is made of, named as PTX names them; sm_80 has all of them.
 namespace kiln {
 
-/// Addresses in shared memory take one register; pointers take two.
-__device__ __forceinline__ unsigned shared_address(const void* pointer) {
-    return static_cast<unsigned>(__cvta_generic_to_shared(pointer));
-}
-
 /// Reads 2 or 4 neighbouring floats.
 template <int vector>
 __device__ __forceinline__ void ld_shared(unsigned from, float* to) {

@@ -35,11 +35,6 @@ struct ThreadTile {
     __device__ __forceinline__ int filter_group() const { return first_filter / (filter_lanes * thread_filters); }
 };
 
-/// Addresses in shared memory take one register; pointers take two.
-__device__ __forceinline__ unsigned shared_address(const float* pointer) {
-    return static_cast<unsigned>(__cvta_generic_to_shared(pointer));
-}
-
 template <int vector>
 __device__ __forceinline__ void ld_shared(unsigned from, float* to) {
     if constexpr (vector == 4) {
