@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "model/families/hopper_gemm_tile.hpp"
+#include "model/families/hopper_gemm_windows.hpp"
 #include "model/geometry.hpp"
 #include "model/planner.hpp"
 #include "model/rates.hpp"

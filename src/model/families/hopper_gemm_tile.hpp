@@ -98,16 +98,6 @@ struct GemmTile {
     [[nodiscard]] std::int64_t needed_builder_registers(const ModelSpec& spec) const;  ///< with all its lines' sums, about
 };
 
-/// What a consumer thread reads and sums where there are no maps: for two neighbouring positions, in one channel.
-struct GemmWindows {
-    std::int64_t lines;    ///< of pixels
-    std::int64_t columns;  ///< of them, in each line
-    std::int64_t boxes;    ///< columns of boxes
-    explicit GemmWindows(const ModelSpec& spec);
-    /// That a consumer needs, about.
-    [[nodiscard]] std::int64_t registers(const ModelSpec& spec, const GemmTile& tile) const;
-};
-
 /// The tiles of positions and the box map for a run-time shape: kernel_templates/hopper_gemm_units.cuh
 /// says what each is.
 struct GemmLayout {
